@@ -1,0 +1,36 @@
+"""What the pacing step needs of a partial curriculum."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Curriculum(Protocol):
+    """A set of ordered pairs (harder, easier) over the n training samples of one modality.
+
+    The pacing step adds ``mu * value(v)`` to its objective, with
+    ``value(v) = sum over pairs of max(0, v[harder] - v[easier])`` (the slack variables of
+    the paper's quadratic program, eliminated).
+    """
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples n that the pairs refer to."""
+        ...
+
+    def value(self, v: NDArray[np.floating]) -> float:
+        """Sum of hinge violations at pacing variables v (n,)."""
+        ...
+
+    def smoothed_gradient(
+        self, v: NDArray[np.floating], eps: float
+    ) -> tuple[float, NDArray[np.floating]]:
+        """Value and gradient of the Huberised hinge: 0 | z^2 / (2 eps) | z - eps / 2."""
+        ...
+
+    def degree(self) -> NDArray[np.floating]:
+        """Number of pairs that each sample takes part in, (n,)."""
+        ...

@@ -1,0 +1,62 @@
+"""What every feature extractor offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Picture = NDArray[np.uint8]
+"""A decoded picture: (height, width, 3) uint8, sRGB, composited on white."""
+
+
+class Extractor(Protocol):
+    """A function from pictures to rows of numbers.
+
+    The constructor takes keyword arguments only, typed and with defaults: they are the options
+    that a user sets, and all of them take part in the key of what is extracted. Constructing is
+    cheap and imports nothing heavy: networks are loaded on the first `transform`.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the registry.
+    version : int
+        Raised whenever the numbers it returns change.
+    device : {'cpu', 'gpu'}
+        Where it prefers to run; one that prefers a GPU also runs without.
+    learns : bool
+        Whether `fit` must be called with training pictures before `transform`.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    device: ClassVar[Literal["cpu", "gpu"]]
+    learns: ClassVar[bool]
+
+    @property
+    def dimension(self) -> int:
+        """Length m of a feature vector."""
+        ...
+
+    def fit(self, pictures: Iterable[Picture]) -> Self:
+        """Learn from training pictures; does nothing where ``learns`` is false."""
+        ...
+
+    def transform(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
+        """Features of n pictures, (n, m) float32.
+
+        Each row depends on its own picture alone: how pictures are batched changes no value by
+        more than 1e-5.
+        """
+        ...
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `fit` learned; empty where ``learns`` is false."""
+        ...
+
+    def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Restore what `to_arrays` returned."""
+        ...
