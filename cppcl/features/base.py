@@ -41,6 +41,10 @@ class Extractor(Protocol):
         """Length m of a feature vector."""
         ...
 
+    def parameters(self) -> dict[str, Any]:
+        """Every option with its value, made of JSON types only; files are named by content."""
+        ...
+
     def fit(self, pictures: Iterable[Picture]) -> Self:
         """Learn from training pictures; does nothing where ``learns`` is false."""
         ...
@@ -54,7 +58,7 @@ class Extractor(Protocol):
         ...
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """What `fit` learned; empty where ``learns`` is false."""
+        """Return what `fit` learned; empty where ``learns`` is false."""
         ...
 
     def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> Self:
