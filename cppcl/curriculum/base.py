@@ -32,5 +32,9 @@ class Curriculum(Protocol):
         ...
 
     def degree(self) -> NDArray[np.floating]:
-        """Number of pairs that each sample takes part in, (n,)."""
+        """Return the number of pairs that each sample takes part in, (n,)."""
+        ...
+
+    def restrict(self, rows: NDArray[np.int64]) -> Curriculum:
+        """Keep what concerns the samples `rows` alone, renumbered in their order."""
         ...

@@ -1,0 +1,126 @@
+"""A curriculum given as a list of ordered pairs."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.errors import InputError
+
+Floating = NDArray[np.floating]
+
+
+class ExplicitPairs:
+    """Ordered pairs (harder, easier) over n samples, each with a hinge on its violation.
+
+    Time and memory are linear in the number of pairs. A pair that is listed twice counts twice.
+
+    Parameters
+    ----------
+    pairs : array_like of int, (P, 2)
+        Row numbers (harder, easier) into the training matrix of one modality; P may be 0.
+    n_samples : int
+        Rows n of that matrix.
+
+    Raises
+    ------
+    InputError
+        For pairs of another shape or type, a row number outside ``0 .. n-1``, or a sample paired
+        with itself.
+    """
+
+    def __init__(self, pairs: NDArray[Any], n_samples: int) -> None:
+        listed = np.asarray(pairs)
+        if listed.size == 0:
+            listed = np.zeros((0, 2), dtype=np.int64)
+        if listed.ndim != 2 or listed.shape[1] != 2 or not np.issubdtype(listed.dtype, np.integer):
+            raise InputError(
+                "pairs must be integers of shape (P, 2), columns (harder, easier); "
+                f"got {listed.dtype} of shape {listed.shape}"
+            )
+        outside = ((listed < 0) | (listed >= n_samples)).any(axis=1)
+        if outside.any():
+            row = int(np.flatnonzero(outside)[0])
+            raise InputError(
+                f"pair {row} is {tuple(listed[row].tolist())}, but there are n_samples={n_samples}"
+            )
+        same = np.flatnonzero(listed[:, 0] == listed[:, 1])
+        if same.size:
+            raise InputError(f"pair {same[0]} pairs sample {listed[same[0], 0]} with itself")
+        self.pairs: NDArray[np.int64] = np.ascontiguousarray(listed, dtype=np.int64)
+        self._n_samples = int(n_samples)
+        self._degree = np.bincount(self.pairs.ravel(), minlength=n_samples).astype(np.float64)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples n that the pairs refer to."""
+        return self._n_samples
+
+    def value(self, v: Floating) -> float:
+        """Sum of ``max(0, v[harder] - v[easier])`` at pacing variables v (n,)."""
+        return float(np.maximum(self._violation(v), 0).sum(dtype=np.float64))
+
+    def smoothed_gradient(self, v: Floating, eps: float) -> tuple[float, Floating]:
+        """Value and gradient of the Huberised hinge: 0 | z^2 / (2 eps) | z - eps / 2.
+
+        It lies at most ``eps / 2`` a pair below the hinge, and its gradient is Lipschitz with
+        constant ``2 / eps`` times the largest degree.
+
+        Parameters
+        ----------
+        v : ndarray, (n,)
+            Pacing variables.
+        eps : float
+            Width of the quadratic part, positive.
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray, (n,), dtype of v
+        """
+        if not eps > 0:
+            raise InputError(f"eps={eps} must be positive")
+        z = self._violation(v)
+        slope = np.clip(z / eps, 0, 1)
+        # z^2 / (2 eps) and z - eps / 2 are both slope * (z - eps * slope / 2).
+        value = float((slope * (z - (0.5 * eps) * slope)).sum(dtype=np.float64))
+        gradient = np.bincount(self.pairs[:, 0], slope, self._n_samples)
+        gradient -= np.bincount(self.pairs[:, 1], slope, self._n_samples)
+        return value, gradient.astype(v.dtype)
+
+    def degree(self) -> NDArray[np.float64]:
+        """Return the number of pairs that each sample takes part in, (n,)."""
+        return self._degree.copy()
+
+    def restrict(self, rows: NDArray[np.int64]) -> ExplicitPairs:
+        """Keep the pairs whose samples are both among `rows`, renumbered in their order.
+
+        Parameters
+        ----------
+        rows : ndarray of int, (r,)
+            Distinct row numbers, such as the training part of a fold.
+        """
+        position = np.full(self._n_samples, -1, dtype=np.int64)
+        position[rows] = np.arange(len(rows))
+        renumbered = position[self.pairs]
+        return ExplicitPairs(renumbered[(renumbered >= 0).all(axis=1)], len(rows))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return ``pairs`` (P, 2) and ``n_samples`` (1,), both int64."""
+        return {"pairs": self.pairs, "n_samples": np.array([self._n_samples], dtype=np.int64)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Restore what `to_arrays` returned."""
+        return cls(arrays["pairs"], int(arrays["n_samples"][0]))
+
+    def _violation(self, v: Floating) -> Floating:
+        if v.shape != (self._n_samples,):
+            raise InputError(f"v has shape {v.shape}, expected ({self._n_samples},)")
+        violation: Floating = v[self.pairs[:, 0]] - v[self.pairs[:, 1]]
+        return violation
