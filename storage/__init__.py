@@ -1,0 +1,44 @@
+"""Content-addressed artifacts on a file system: whole, checked, or not there.
+
+`Store` holds them, `Recipe` gives their keys, `Writer` makes them, `Artifact` reads them, and
+`write_block` runs wherever the work is done.
+"""
+
+from storage.artifact import Artifact
+from storage.blocks import write_block, write_block_note
+from storage.errors import (
+    BlockError,
+    DamagedArtifactError,
+    MissingArtifactError,
+    RecipeError,
+    StoreAccessError,
+    StoreError,
+    StoreInUseError,
+    UnknownReferenceError,
+)
+from storage.recipe import JSON, Recipe, Reference, canonical_json
+from storage.store import Outcome, Store
+from storage.verification import Problem
+from storage.writer import Writer
+
+__all__ = [
+    "JSON",
+    "Artifact",
+    "BlockError",
+    "DamagedArtifactError",
+    "MissingArtifactError",
+    "Outcome",
+    "Problem",
+    "Recipe",
+    "RecipeError",
+    "Reference",
+    "Store",
+    "StoreAccessError",
+    "StoreError",
+    "StoreInUseError",
+    "UnknownReferenceError",
+    "Writer",
+    "canonical_json",
+    "write_block",
+    "write_block_note",
+]

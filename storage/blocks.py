@@ -1,0 +1,290 @@
+"""Arrays as grids of whole-row blocks, one Zarr chunk file each: the only code that knows Zarr.
+
+A block is written by one process, whole, and its file appears in one step: a block whose file
+exists is done. Chunks carry a crc32c, which Zarr's default codecs do not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.errors import BlockError, DamagedArtifactError
+from storage.files import check_name, explained, write_atomically
+
+if TYPE_CHECKING:
+    import zarr
+
+METADATA = "zarr.json"
+DEFAULT_BLOCK_BYTES = 2**22
+_LARGEST_BLOCK_BYTES = 2**31 - 1  # what the codecs can take
+_ZSTD_LEVEL = 1
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Shape, dtype and block height of a stored array.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        One dimension or more; the first is cut into blocks.
+    dtype : str
+        NumPy name of a boolean, integer or floating type, such as ``float32``.
+    rows_per_block : int
+        Rows of every block but the last, which may be shorter.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    rows_per_block: int
+
+    @classmethod
+    def declare(
+        cls, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike, rows_per_block: int | None
+    ) -> Layout:
+        """Check what a caller asks for; without `rows_per_block`, blocks of about 4 MiB."""
+        kind = np.dtype(dtype)
+        if kind.kind not in "biuf" or kind.itemsize > 8:
+            raise BlockError(
+                f"array {name!r} has dtype {kind}: use bool, an integer, float32 or float64"
+            )
+        extents = tuple(int(extent) for extent in shape)
+        if not extents or min(extents) < 0:
+            raise BlockError(f"array {name!r} has shape {shape}: give at least one dimension")
+        row_bytes = max(1, math.prod(extents[1:]) * kind.itemsize)
+        if rows_per_block is None:
+            rows_per_block = min(max(1, DEFAULT_BLOCK_BYTES // row_bytes), max(1, extents[0]))
+        if rows_per_block < 1 or rows_per_block * row_bytes > _LARGEST_BLOCK_BYTES:
+            raise BlockError(
+                f"array {name!r}: rows_per_block is {rows_per_block}, of {row_bytes} bytes each; "
+                f"give at least 1 row and at most {_LARGEST_BLOCK_BYTES} bytes"
+            )
+        return cls(extents, kind.name, int(rows_per_block))
+
+    @classmethod
+    def from_entry(cls, entry: Mapping[str, Any]) -> Layout:
+        """Return the layout in an array's entry of ``manifest.json``."""
+        return cls(tuple(entry["shape"]), entry["dtype"], entry["chunks"][0])
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """Shape of a chunk: whole rows."""
+        return (self.rows_per_block, *(max(1, extent) for extent in self.shape[1:]))
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks; none if the array has no elements."""
+        return -(-self.shape[0] // self.rows_per_block) if math.prod(self.shape) else 0
+
+    def rows(self, block: int) -> slice:
+        """Rows of a block."""
+        if not 0 <= block < self.n_blocks:
+            raise BlockError(f"block {block} is not one of the {self.n_blocks} blocks")
+        start = block * self.rows_per_block
+        return slice(start, min(start + self.rows_per_block, self.shape[0]))
+
+    def chunk_name(self, block: int) -> str:
+        """File name of the chunk that holds a block."""
+        return ".".join(["c", str(block)] + ["0"] * (len(self.shape) - 1))
+
+
+class StoredArray:
+    """One array below ``arrays/`` of an artifact or of one being written.
+
+    Parameters
+    ----------
+    folder : Path
+        The array's own folder.
+    layout : Layout
+        What was declared.
+    mend : str
+        What to tell the user when it turns out to be damaged.
+    """
+
+    def __init__(self, folder: Path, layout: Layout, mend: str) -> None:
+        self.folder, self.layout, self.mend = folder, layout, mend
+
+    @classmethod
+    def create(cls, folder: Path, layout: Layout) -> None:
+        """Write the Zarr metadata of an array without blocks; `folder` must not exist yet."""
+        import zarr
+        from zarr.codecs import Crc32cCodec, ZstdCodec
+
+        with explained(folder):
+            zarr.create_array(
+                store=folder,
+                shape=layout.shape,
+                dtype=layout.dtype,
+                chunks=layout.chunks,
+                compressors=[ZstdCodec(level=_ZSTD_LEVEL), Crc32cCodec()],
+                filters=None,
+                fill_value=0,
+                chunk_key_encoding={"name": "default", "separator": "."},
+            )
+
+    def pending(self) -> list[int]:
+        """Return the blocks that have no chunk file yet (or an empty one), in order."""
+        sizes = {path.name: path.stat().st_size for path in self.folder.glob("c.*")}
+        layout = self.layout
+        return [b for b in range(layout.n_blocks) if not sizes.get(layout.chunk_name(b))]
+
+    def read_block(self, block: int) -> npt.NDArray[Any]:
+        """Return one block, checked against its crc32c.
+
+        Raises
+        ------
+        DamagedArtifactError
+            The chunk is missing or damaged; the message names its file.
+        """
+        chunk = self.folder / self.layout.chunk_name(block)
+        if not chunk.is_file():  # Zarr would return zeros
+            raise DamagedArtifactError(f"{self._place(block)}: {chunk} is missing. {self.mend}")
+        try:
+            values: npt.NDArray[Any] = np.asarray(self._zarr[self.layout.rows(block)])
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:  # each codec has errors of its own
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise DamagedArtifactError(
+                f"{self._place(block)}: {chunk} cannot be decoded ({reason}). {self.mend}"
+            ) from error
+        return values
+
+    def read(self) -> npt.NDArray[Any]:
+        """Return the whole array, block by block into place."""
+        values = np.empty(self.layout.shape, self.layout.dtype)
+        for block in range(self.layout.n_blocks):
+            values[self.layout.rows(block)] = self.read_block(block)
+        return values
+
+    def read_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return rows by number, in the order asked for, reading each block at most once."""
+        values = np.empty((len(rows), *self.layout.shape[1:]), self.layout.dtype)
+        blocks = rows // self.layout.rows_per_block
+        order = np.argsort(blocks, kind="stable")
+        wanted, starts = np.unique(blocks[order], return_index=True)
+        if self.layout.n_blocks:
+            for block, places in zip(wanted, np.split(order, starts[1:]), strict=True):
+                first_row = self.layout.rows(int(block)).start
+                values[places] = self.read_block(int(block))[rows[places] - first_row]
+        return values
+
+    def digest(self) -> tuple[str, dict[int, str]]:
+        """Return the sha256 of the raw values and what is wrong with which block.
+
+        The digest runs over the values in C order, little endian, one block in memory at a time;
+        it means nothing if a block is damaged.
+        """
+        digest = hashlib.sha256()
+        damage = {}
+        for block in range(self.layout.n_blocks):
+            try:
+                digest.update(raw_bytes(self.read_block(block)))
+            except DamagedArtifactError as error:
+                damage[block] = str(error)
+        return digest.hexdigest(), damage
+
+    @cached_property
+    def _zarr(self) -> zarr.Array[Any]:
+        try:
+            array = open_zarr(self.folder, "r")
+            agrees = (array.shape, array.chunks) == (self.layout.shape, self.layout.chunks)
+            agrees = agrees and array.dtype == np.dtype(self.layout.dtype)
+        except (KeyError, ValueError, TypeError, FileNotFoundError):
+            agrees = False
+        if not agrees:
+            raise DamagedArtifactError(
+                f"array {self.folder.name!r}: {self.folder / METADATA} does not describe the "
+                f"array that was stored. {self.mend}"
+            )
+        return array
+
+    def _place(self, block: int) -> str:
+        rows = self.layout.rows(block)
+        return f"array {self.folder.name!r}, block {block} (rows {rows.start} to {rows.stop - 1})"
+
+
+def open_zarr(folder: Path, mode: Literal["r", "r+"]) -> zarr.Array[Any]:
+    """Open a stored array so that a block of zeros gets a chunk file like any other.
+
+    That setting is not stored in the array, and `zarr.open_array` ignores it as an argument.
+    """
+    import zarr
+
+    return zarr.open_array(folder, mode=mode).with_config({"write_empty_chunks": True})
+
+
+def raw_bytes(values: npt.NDArray[Any]) -> memoryview:
+    """Return the values in C order, little endian."""
+    little = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+    return little.reshape(-1).view(np.uint8).data
+
+
+def array_folder(path: str | Path, name: str) -> Path:
+    """Return the folder of array `name` below an artifact's folder."""
+    return Path(path) / "arrays" / check_name(name)
+
+
+def write_block(path: str | Path, name: str, block: int, values: npt.NDArray[Any]) -> None:
+    """Write one whole block of an array that is being written. Runs in any process.
+
+    Different blocks may be written at the same time; writing a block again replaces it.
+
+    Parameters
+    ----------
+    path : str or Path
+        `Writer.path` of the artifact being written.
+    name : str
+        Name given to `Writer.array`.
+    block : int
+        Number of the block: rows ``[block * rows_per_block, ...)``.
+    values : ndarray
+        Exactly the block's rows, in exactly the declared dtype.
+
+    Raises
+    ------
+    BlockError
+        There is no such array or block, or the values have another shape or dtype.
+    StoreAccessError
+        The disk is full or may not be written.
+    """
+    folder = array_folder(path, name)
+    if not (folder / METADATA).is_file():
+        raise BlockError(f"{folder} is not an array being written: call Writer.array first")
+    array = open_zarr(folder, "r+")
+    layout = Layout(array.shape, np.dtype(array.dtype).name, array.chunks[0])
+    rows = layout.rows(block)
+    expected = (rows.stop - rows.start, *layout.shape[1:])
+    if values.shape != expected or values.dtype != np.dtype(layout.dtype):
+        raise BlockError(
+            f"block {block} of array {name!r} takes {layout.dtype} of shape {expected}, "
+            f"but got {values.dtype} of shape {values.shape}"
+        )
+    with explained(folder):
+        array[rows] = values
+
+
+def write_block_note(path: str | Path, name: str, block: int, value: Any) -> None:
+    """Write a small JSON value beside a block, before the block itself.
+
+    A block whose chunk exists counts as done, so a note written after it could be lost when the
+    process is killed between the two. `Writer.block_notes` returns the notes; they are not
+    published.
+    """
+    data = json.dumps(value, allow_nan=False).encode()
+    write_atomically(note_folder(path, name) / f"{int(block)}.json", data)
+
+
+def note_folder(path: str | Path, name: str) -> Path:
+    """Return where the notes of an array's blocks lie while it is written."""
+    return Path(path) / "notes" / check_name(name)

@@ -1,0 +1,201 @@
+"""Files that are either whole or not there: atomic writes, sealed JSON, locks, publishing."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from storage.errors import DamagedArtifactError, RecipeError, StoreAccessError
+from storage.recipe import plain
+
+TEMPORARY_SUFFIX = ".partial"
+_SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_MENDS = {
+    errno.ENOSPC: "The disk is full: free some space ('cppcl store gc' removes what no run needs)"
+    " and run again; what is written so far is kept",
+    errno.EDQUOT: "The disk quota is used up: free some space and run again",
+    errno.EACCES: "Change the owner or mode of the folder, or use another workspace",
+    errno.EPERM: "Change the owner or mode of the folder, or use another workspace",
+    errno.EROFS: "The file system is read-only: use a workspace that can be written",
+}
+logger = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn a refusal by the file system into a `StoreAccessError` with path and mend."""
+    try:
+        yield
+    except StoreAccessError:
+        raise
+    except OSError as error:
+        if error.errno not in _MENDS:
+            raise
+        where = error.filename or path
+        message = f"{where}: {error.strerror}. {_MENDS[error.errno]}."
+        raise StoreAccessError(message) from error
+
+
+def check_name(name: str, *, nested: bool = False) -> str:
+    """Return `name`, or raise `RecipeError` if it cannot name an array (or, nested, a file)."""
+    segments = name.split("/") if nested else [name]
+    if not all(_SEGMENT.fullmatch(segment) for segment in segments):
+        slash = ", '/' between folders" if nested else ""
+        raise RecipeError(
+            f"{name!r} cannot be a name: use ASCII letters, digits, '_', '-' and '.'{slash}, "
+            "not beginning with '.' or '-'"
+        )
+    return name
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file that is whole or absent whatever happens: temporary name, then rename."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}")
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def pretty_json(value: Any, place: str) -> bytes:
+    """Return JSON for people, in the order given, in UTF-8, ending in a newline."""
+    document = plain(value, place)
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return text.encode("utf-8", errors="surrogatepass")
+
+
+def sealed(document: dict[str, Any]) -> bytes:
+    """Return `document` as JSON that carries the sha256 of itself as its last entry."""
+    digest = hashlib.sha256(pretty_json(document, "document")).hexdigest()
+    return pretty_json({**document, "sha256": digest}, "document")
+
+
+def unseal(path: Path, mend: str) -> dict[str, Any]:
+    """Read what `sealed` wrote.
+
+    Raises
+    ------
+    DamagedArtifactError
+        The file is missing, or any bit of it differs.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise DamagedArtifactError(f"{path} is missing. {mend}") from error
+    try:
+        document = json.loads(data)
+        digest = document.pop("sha256")
+        intact = sealed(document) == data and isinstance(digest, str)
+    except (ValueError, KeyError, AttributeError, TypeError):
+        intact = False
+    if not intact:
+        raise DamagedArtifactError(f"{path} is not as it was published (digest). {mend}")
+    return dict(document)
+
+
+def sha256_of_file(path: Path) -> tuple[str, int]:
+    """Return the sha256 and the size in bytes of a file."""
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return digest, stream.tell()
+
+
+def sync_tree(folder: Path) -> None:
+    """Flush every file and folder below `folder`, and itself, to the disk."""
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            _sync(Path(directory, name))
+        _sync(Path(directory))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
+    """Hold an flock on `path`. The operating system frees it even after ``kill -9``.
+
+    Raises
+    ------
+    BlockingIOError
+        Another process holds it and `wait` is false.
+    """
+    operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not wait:
+                raise
+            logger.info("waiting for %s, which another run holds", path)
+            fcntl.flock(descriptor, operation)
+        yield
+    finally:
+        # A child forked meanwhile shares the description, so closing alone might not free it.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def publish(folder: Path, destination: Path, trash: Path) -> None:
+    """Move `folder` to `destination` in one step, replacing what may be there.
+
+    The replaced folder goes to `trash` and is deleted from there.
+    """
+    with explained(destination):
+        sync_tree(folder)
+        if destination.exists():
+            if _exchange(folder, destination):
+                discard(folder, trash)
+            else:
+                discard(destination, trash, successor=folder)
+        else:
+            folder.rename(destination)
+        _sync(destination.parent)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap two folders atomically (Linux renameat2); false where the system cannot."""
+    if not sys.platform.startswith("linux"):
+        return False
+    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if function is None:
+        return False
+    at_working_folder, exchange = -100, 2
+    names = os.fsencode(first), os.fsencode(second)
+    return bool(function(at_working_folder, names[0], at_working_folder, names[1], exchange) == 0)
+
+
+def discard(folder: Path, trash: Path, *, successor: Path | None = None) -> None:
+    """Take `folder` out of sight by one rename, put `successor` in its place, then delete it."""
+    with explained(folder):
+        trash.mkdir(parents=True, exist_ok=True)
+        grave = trash / f"{folder.parent.name}-{folder.name}-{uuid.uuid4().hex}"
+        folder.rename(grave)
+        if successor is not None:
+            successor.rename(folder)
+        shutil.rmtree(grave)

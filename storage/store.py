@@ -1,0 +1,237 @@
+"""The store: a folder of artifacts, addressed by what they were made from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from storage import collection, verification
+from storage.artifact import Artifact
+from storage.errors import MissingArtifactError, UnknownReferenceError
+from storage.files import TEMPORARY_SUFFIX, discard, locked, publish
+from storage.recipe import KEY_LENGTH, Recipe, Reference, check_stage
+from storage.verification import Problem
+from storage.writer import Writer
+
+
+class Outcome(NamedTuple):
+    """What `Store.get_or_create` returns.
+
+    Attributes
+    ----------
+    artifact : Artifact
+        The published artifact.
+    cached : bool
+        Whether it was there already (made earlier, or by a run that was waited for).
+    """
+
+    artifact: Artifact
+    cached: bool
+
+
+class Store:
+    """Artifacts below one folder, ``<root>/<stage>/<key>/``.
+
+    Any number of processes, on any machines that share the file system, may use a store at the
+    same time. Reading needs no write permission.
+
+    Parameters
+    ----------
+    root : str or Path
+        The folder; it is made by the first write.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.root)!r})"
+
+    def path(self, reference: Reference) -> Path:
+        """Return where the artifact of `reference` lies, or would."""
+        return self.root / reference.stage / reference.key
+
+    def find(self, reference: Reference) -> Artifact | None:
+        """Return the artifact, or None if it was not made yet.
+
+        Raises
+        ------
+        DamagedArtifactError
+            It is there, but its manifest is damaged.
+        """
+        artifact = Artifact(reference, self.path(reference))
+        if not artifact.path.is_dir():
+            return None
+        _ = artifact.manifest
+        return artifact
+
+    def open(self, reference: Reference) -> Artifact:
+        """Return the artifact.
+
+        Raises
+        ------
+        MissingArtifactError
+            It is not there; the message names the folder and the stage to run.
+        DamagedArtifactError
+            It is there, but its manifest is damaged.
+        """
+        artifact = self.find(reference)
+        if artifact is None:
+            raise MissingArtifactError(
+                f"{reference} is not in the store: {self.path(reference)} does not exist. Make it "
+                f"with 'cppcl run EXPERIMENT --from {reference.stage}', or see what is there with "
+                f"'cppcl store ls'."
+            )
+        return artifact
+
+    def resolve(self, text: str, stage: str | None = None) -> Reference:
+        """Return the one published artifact that `text` names.
+
+        Parameters
+        ----------
+        text : str
+            ``stage/key`` or ``key``; the key may be abbreviated while it is the only match.
+        stage : str, optional
+            Look only at this stage.
+
+        Raises
+        ------
+        UnknownReferenceError
+            Nothing matches, or more than one artifact; the message lists which.
+        """
+        before, _, prefix = text.strip().rpartition("/")
+        wanted = before or stage
+        matches = [
+            reference
+            for reference in self.references()
+            if reference.key.startswith(prefix.lower()) and wanted in (None, reference.stage)
+        ]
+        if len(matches) == 1 and prefix and (stage is None or matches[0].stage == stage):
+            return matches[0]
+        kind = f"{wanted} artifact" if wanted else "artifact"
+        if not prefix or not matches or len(matches) == 1:
+            raise UnknownReferenceError(
+                f"{text!r} names no {kind} in {self.root}: give a key, or the beginning of one, "
+                f"as 'cppcl store ls' lists them"
+            )
+        listing = ", ".join(map(str, matches[:10])) + (", ..." if len(matches) > 10 else "")
+        raise UnknownReferenceError(
+            f"{text!r} names {len(matches)} artifacts in {self.root}: {listing}; give more of the "
+            f"{KEY_LENGTH} digits of the key"
+        )
+
+    def get_or_create(
+        self, recipe: Recipe, create: Callable[[Writer], None], *, force: bool = False
+    ) -> Outcome:
+        """Return the artifact of `recipe`, making it if it is not there.
+
+        Of several runs that want the same artifact at the same time one makes it and the others
+        wait for it, without a time limit; the lock goes when its holder ends, however it ends.
+        If `create` raises or is killed, what it wrote stays in ``<key>.partial`` and the next
+        call goes on from there.
+
+        Parameters
+        ----------
+        recipe : Recipe
+            What to make it from.
+        create : callable
+            Given a `Writer`, puts arrays and files; must depend on `recipe` alone.
+        force : bool
+            Make it anew from the beginning and replace the one there in one step.
+
+        Raises
+        ------
+        BlockError, RecipeError
+            `create` left blocks out or gave something that cannot be stored.
+        DamagedArtifactError
+            The artifact there is damaged, or a block changed between writing and publishing.
+        StoreAccessError
+            The disk is full or may not be written.
+        """
+        reference = recipe.reference
+        if not force and (found := self.find(reference)):
+            return Outcome(found, cached=True)
+        lock = self.root / "locks" / f"{reference.stage}-{reference.key}.lock"
+        with self.in_use(), locked(lock):
+            if not force and (found := self.find(reference)):
+                return Outcome(found, cached=True)
+            destination = self.path(reference)
+            partial = destination.with_name(reference.key + TEMPORARY_SUFFIX)
+            if force and partial.exists():
+                discard(partial, self.trash)
+            writer = Writer(partial, recipe)
+            create(writer)
+            writer.seal()
+            publish(partial, destination, self.trash)
+        return Outcome(self.open(reference), cached=False)
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the store from being collected, for example between the stages of a run.
+
+        Shared by any number of runs; freed by the operating system if the process is killed.
+        """
+        with locked(self.run_lock, shared=True):
+            yield
+
+    def references(self, stage: str | None = None) -> Iterator[Reference]:
+        """Iterate over what is published, by stage and key, without opening anything."""
+        if stage is not None:
+            check_stage(stage)
+        if not self.root.is_dir():
+            return
+        for folder in sorted(self.root.iterdir()):
+            if folder.name in (self.trash.name, "locks") or stage not in (None, folder.name):
+                continue
+            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                if path.is_dir() and len(path.name) == KEY_LENGTH:
+                    yield Reference(folder.name, path.name)
+
+    def artifacts(self, stage: str | None = None) -> Iterator[Artifact]:
+        """Iterate over the published artifacts, by stage and key.
+
+        Damaged ones are included: asking one for its manifest raises `DamagedArtifactError`.
+        """
+        for reference in self.references(stage):
+            yield Artifact(reference, self.path(reference))
+
+    def verify(self, references: Iterable[Reference] | None = None) -> list[Problem]:
+        """Check every byte of the given artifacts, or of all, and return what is wrong."""
+        chosen = list(self.references()) if references is None else list(references)
+        return [p for r in chosen for p in verification.problems(Artifact(r, self.path(r)))]
+
+    def gc(self, keep: Iterable[Reference], *, dry_run: bool = False) -> list[Path]:
+        """Remove what nothing in `keep` was made from, and what interrupted runs left.
+
+        Parameters
+        ----------
+        keep : iterable of Reference
+            Stay, with everything they were made from, directly or not.
+        dry_run : bool
+            Remove nothing, only say what would be removed.
+
+        Returns
+        -------
+        list of Path
+            The folders removed, or to be removed.
+
+        Raises
+        ------
+        StoreInUseError
+            A run is using the store.
+        DamagedArtifactError
+            What an artifact to keep was made from cannot be read.
+        """
+        return collection.collect(self, keep, dry_run=dry_run)
+
+    @property
+    def trash(self) -> Path:
+        """Where folders go, by one rename, before they are deleted."""
+        return self.root / ".trash"
+
+    @property
+    def run_lock(self) -> Path:
+        """Held, shared, by every run that writes and, alone, by the garbage collection."""
+        return self.root / "locks" / "runs.lock"
