@@ -1,0 +1,112 @@
+"""Find the picture files below a folder, and count what is passed over."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from cppcl.errors import InputError
+from cppcl.images import picture_suffixes
+
+SYSTEM_NAMES = frozenset({"thumbs.db", "desktop.ini", "__macosx", "ehthumbs.db", "@eadir"})
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Pictures found below one folder.
+
+    Parameters
+    ----------
+    folder : str
+        The folder, relative to the root of the data set.
+    files : dict of str to str
+        Path relative to `folder`, Unicode NFC, to path relative to the root as it is on disk;
+        ordered by the former.
+    system : tuple of str
+        Hidden files and those that operating systems leave behind, passed over.
+    others : tuple of str
+        Files that are no pictures by their extension, passed over.
+    """
+
+    folder: str
+    files: dict[str, str]
+    system: tuple[str, ...]
+    others: tuple[str, ...]
+
+    def findings(self) -> list[str]:
+        """Sentences on the files that were passed over."""
+        found = []
+        for names, what in (
+            (self.system, "hidden or system files"),
+            (self.others, "files that are no pictures by their extension"),
+        ):
+            if names:
+                shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+                found.append(f"{len(names)} {what} in {self.folder} are ignored: {shown}.")
+        return found
+
+
+def scan_pictures(root: Path, folder: str) -> Scan:
+    """Walk ``root/folder`` at any depth, following symbolic links.
+
+    Raises
+    ------
+    InputError
+        The folder is missing, cannot be listed or holds no picture, a link leads back to one of
+        its parents, or a name is not Unicode.
+    """
+    top = Path(root) / folder
+    if not top.is_dir():
+        here = sorted(p.name for p in Path(root).iterdir() if p.is_dir())
+        raise InputError(
+            f"folder {folder!r} is not in {root}; there is {', '.join(here) or 'no folder'}"
+        )
+    suffixes = picture_suffixes()
+    files: dict[str, str] = {}
+    system: list[str] = []
+    others: list[str] = []
+    stack: list[tuple[Path, tuple[str, ...]]] = [(top, (os.path.realpath(top),))]
+    while stack:
+        directory, ancestors = stack.pop()
+        for entry in _entries(directory):
+            path = Path(entry.path)
+            shown = path.relative_to(root).as_posix()
+            if entry.name.startswith(".") or entry.name.casefold() in SYSTEM_NAMES:
+                system.append(shown)
+            elif entry.is_dir():
+                real = os.path.realpath(path)
+                if real in ancestors:
+                    raise InputError(
+                        f"{path} is a symbolic link to {real}, which holds it: remove the link"
+                    )
+                stack.append((path, (*ancestors, real)))
+            elif path.suffix.casefold() not in suffixes:
+                others.append(shown)
+            else:
+                _add(files, path, path.relative_to(top), shown)
+    if not files:
+        raise InputError(f"{top} holds no pictures; known are {' '.join(sorted(suffixes))}")
+    return Scan(folder, dict(sorted(files.items())), tuple(sorted(system)), tuple(sorted(others)))
+
+
+def _entries(directory: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except PermissionError as error:
+        raise InputError(f"{directory}: not allowed to list it; change its permissions") from error
+
+
+def _add(files: dict[str, str], path: Path, relative: Path, shown: str) -> None:
+    key = unicodedata.normalize("NFC", PurePosixPath(relative).as_posix())
+    try:
+        key.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{str(path)!r}: the name is not valid Unicode; rename it") from error
+    if key in files:
+        raise InputError(
+            f"{shown!r} and {files[key]!r} have the same name in two Unicode forms; rename one"
+        )
+    files[key] = shown

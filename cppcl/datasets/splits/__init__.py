@@ -1,0 +1,27 @@
+"""Splits into training and test samples: seeded rules, and published files."""
+
+from cppcl.datasets.splits.published import (
+    published_names,
+    published_split,
+    published_text,
+    split_from_text,
+    split_to_text,
+)
+from cppcl.datasets.splits.seeded import (
+    Split,
+    category_findings,
+    category_split,
+    instance_split,
+)
+
+__all__ = [
+    "Split",
+    "category_findings",
+    "category_split",
+    "instance_split",
+    "published_names",
+    "published_split",
+    "published_text",
+    "split_from_text",
+    "split_to_text",
+]

@@ -1,0 +1,117 @@
+"""Splits as text files that name their samples, and the ones that come with the library."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from cppcl.datasets.splits.seeded import Split
+from cppcl.datasets.table import Modality, SampleTable
+from cppcl.errors import InputError
+
+_FORMAT = 1
+_PARTS: dict[str, Modality] = {
+    "train_sketches": "sketch",
+    "train_images": "image",
+    "test_sketches": "sketch",
+    "test_images": "image",
+}
+
+
+def split_to_text(split: Split, table: SampleTable, *, rule: str, seed: int) -> str:
+    """JSON text that names the samples of a split, for publication.
+
+    Parameters
+    ----------
+    split : Split
+        Rows of `table`.
+    table : SampleTable
+        The samples; its digest is written too.
+    rule : str
+        How the split was made, in words or as a call.
+    seed : int
+        Seed of the rule.
+    """
+    document: dict[str, Any] = {
+        "format": _FORMAT,
+        "rule": rule,
+        "seed": seed,
+        "table_digest": table.digest(),
+    }
+    for field in fields(split):
+        ids = table.column("ids", _PARTS[field.name])
+        document[field.name] = [ids[row] for row in getattr(split, field.name)]
+    return json.dumps(document, indent=0, ensure_ascii=False) + "\n"
+
+
+def split_from_text(text: str, table: SampleTable, *, exact: bool = True) -> Split:
+    """Inverse of `split_to_text`.
+
+    Parameters
+    ----------
+    text : str
+        JSON text.
+    table : SampleTable
+        The samples to find by their ids.
+    exact : bool
+        Whether the whole table must equal the one of the split; otherwise the ids suffice.
+
+    Raises
+    ------
+    InputError
+        No split, ids that the table does not have, samples on both sides, or another table.
+    """
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"a split file is JSON; this is not ({error})") from error
+    wanted = {"format", "table_digest", *_PARTS}
+    if not isinstance(document, dict) or not wanted <= document.keys():
+        raise InputError(f"a split file has the keys {sorted(wanted)}; some are missing")
+    if document["format"] != _FORMAT:
+        raise InputError(f"split file has format {document['format']}; known is {_FORMAT}")
+    rows = {}
+    for part, modality in _PARTS.items():
+        numbers = {name: row for row, name in enumerate(table.column("ids", modality))}
+        missing = [name for name in document[part] if name not in numbers]
+        if missing:
+            shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+            raise InputError(
+                f"{len(missing)} of {len(document[part])} samples of {part} are not among the "
+                f"{modality} samples of the table: {shown}"
+            )
+        rows[part] = np.array(sorted(numbers[name] for name in document[part]), dtype=np.int64)
+    for kind in ("sketches", "images"):
+        chosen = np.concatenate([rows[f"train_{kind}"], rows[f"test_{kind}"]])
+        if len(np.unique(chosen)) != len(chosen):
+            raise InputError(f"the split names some {kind} twice")
+    if exact and document["table_digest"] != table.digest():
+        raise InputError(
+            "the split was made for another version of the table (its ids are all here, but "
+            "files, labels or groups differ); exact=False uses the ids alone"
+        )
+    return Split(**rows)
+
+
+def published_names() -> list[str]:
+    """Names of the splits that come with the library, such as ``emoji-instance-0``."""
+    folder = files("cppcl.datasets.splits")
+    return sorted(
+        f.name.removesuffix(".json") for f in folder.iterdir() if f.name.endswith(".json")
+    )
+
+
+def published_text(name: str) -> str:
+    """Text of a published split."""
+    if name not in published_names():
+        raise InputError(f"no published split {name!r}; there are {', '.join(published_names())}")
+    return (files("cppcl.datasets.splits") / f"{name}.json").read_text(encoding="utf-8")
+
+
+def published_split(name: str, table: SampleTable, *, exact: bool = True) -> Split:
+    """Return a published split, checked against the table."""
+    return split_from_text(published_text(name), table, exact=exact)

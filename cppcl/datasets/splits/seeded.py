@@ -1,0 +1,171 @@
+"""Seeded splits of a sample table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Training and test samples of both modalities.
+
+    Parameters
+    ----------
+    train_sketches, train_images, test_sketches, test_images : (n,) int64
+        Row numbers within the modality, sorted.
+    """
+
+    train_sketches: NDArray[np.int64]
+    train_images: NDArray[np.int64]
+    test_sketches: NDArray[np.int64]
+    test_images: NDArray[np.int64]
+
+
+def instance_split(table: SampleTable, *, seed: int, n_train: int | float) -> Split:
+    """Split the groups that have both a sketch and an image; whole groups go to one side.
+
+    Samples of other groups take part on neither side.
+
+    Parameters
+    ----------
+    table : SampleTable
+        The samples.
+    seed : int
+        Same seed and groups, same split, on any machine.
+    n_train : int or float
+        Number of training groups, or their share in (0, 1).
+    """
+    sides = [set(table.column("groups", modality)) for modality in MODALITIES]
+    groups = sides[0] & sides[1]
+    if len(groups) < 2:
+        raise InputError(
+            f"{len(groups)} groups have both a sketch and an image; an instance split needs two"
+        )
+    if isinstance(n_train, float):
+        if not 0 < n_train < 1:
+            raise InputError(f"n_train is {n_train}; a share must lie between 0 and 1")
+        n_train = _share(n_train, len(groups))
+    if not 0 < n_train < len(groups):
+        raise InputError(
+            f"n_train is {n_train}, but {len(groups)} groups have both a sketch and an image: "
+            f"it must lie between 1 and {len(groups) - 1}"
+        )
+    return _split(table, set(_shuffled(groups, seed)[:n_train]), groups)
+
+
+def category_split(
+    table: SampleTable, *, seed: int, train_share: float = 0.5, minimum_groups: int = 10
+) -> Split:
+    """Split within every label; whole groups go to one side.
+
+    A label takes part when each modality has at least `minimum_groups` groups of it. Every such
+    label then has samples of both modalities on both sides. Groups with both modalities, with a
+    sketch only and with an image only are shared out separately.
+
+    Parameters
+    ----------
+    table : SampleTable
+        The samples. No group may have two labels.
+    seed : int
+        Same seed and groups, same split, on any machine.
+    train_share : float
+        Share of the groups of a label that train, in (0, 1).
+    minimum_groups : int
+        At least 2.
+    """
+    if not 0 < train_share < 1:
+        raise InputError(f"train_share is {train_share}; it must lie between 0 and 1")
+    if minimum_groups < 2:
+        raise InputError(f"minimum_groups is {minimum_groups}; it must be at least 2")
+    groups = _groups_of_labels(table)
+    used = {
+        label: sides
+        for label, sides in groups.items()
+        if min(len(sides[m]) for m in MODALITIES) >= minimum_groups
+    }
+    if not used:
+        most = max((min(len(s[m]) for m in MODALITIES) for s in groups.values()), default=0)
+        raise InputError(
+            f"no label has {minimum_groups} groups in both modalities (the largest has {most}); "
+            "lower minimum_groups"
+        )
+    train: set[str] = set()
+    for sides in used.values():
+        both = sides["sketch"] & sides["image"]
+        n_both = _share(train_share, len(both))
+        train.update(_shuffled(both, seed)[:n_both])
+        for modality in MODALITIES:
+            alone = sides[modality] - both
+            n_alone = _share(train_share, len(sides[modality])) - n_both
+            train.update(_shuffled(alone, seed)[: max(0, n_alone)])
+    taking_part = {g for sides in used.values() for m in MODALITIES for g in sides[m]}
+    return _split(table, train, taking_part)
+
+
+def category_findings(table: SampleTable, *, minimum_groups: int = 10) -> list[str]:
+    """Sentences on the labels that `category_split` leaves out."""
+    found = []
+    small = []
+    for label, sides in sorted(_groups_of_labels(table).items()):
+        counts = {m: len(sides[m]) for m in MODALITIES}
+        if not min(counts.values()):
+            only = "sketches" if counts["sketch"] else "images"
+            found.append(f"label {label!r} has {only} only and is left out of the split.")
+        elif min(counts.values()) < minimum_groups:
+            small.append(label)
+    if small:
+        found.append(
+            f"{len(small)} labels have fewer than {minimum_groups} groups in a modality and are "
+            f"left out of the split: {', '.join(small)}."
+        )
+    return found
+
+
+def _share(share: float, n: int) -> int:
+    """Round half up, and leave at least one on either side where n > 1."""
+    count = int(share * n + 0.5)
+    return min(max(count, 1), n - 1) if n > 1 else count
+
+
+def _shuffled(names: Collection[str], seed: int) -> list[str]:
+    """Order by a hash: independent of any library's random generator and of other names."""
+    return sorted(names, key=lambda n: (hashlib.sha256(f"{seed}\0{n}".encode()).digest(), n))
+
+
+def _groups_of_labels(table: SampleTable) -> dict[str, dict[Modality, set[str]]]:
+    label_of: dict[str, str] = {}
+    groups: dict[str, dict[Modality, set[str]]] = defaultdict(
+        lambda: {m: set() for m in MODALITIES}
+    )
+    for modality, label, group in zip(table.modality, table.labels, table.groups, strict=True):
+        if label_of.setdefault(group, label) != label:
+            raise InputError(
+                f"group {group!r} has the labels {label_of[group]!r} and {label!r}; "
+                "a category split needs one label a group"
+            )
+        groups[label][modality].add(group)
+    return groups
+
+
+def _split(table: SampleTable, train: set[str], taking_part: set[str]) -> Split:
+    rows: dict[tuple[str, Modality], NDArray[np.int64]] = {}
+    for modality in MODALITIES:
+        groups = table.column("groups", modality)
+        for side, chosen in (("train", train), ("test", taking_part - train)):
+            inside = [row for row, group in enumerate(groups) if group in chosen]
+            rows[side, modality] = np.array(inside, dtype=np.int64)
+    return Split(
+        train_sketches=rows["train", "sketch"],
+        train_images=rows["train", "image"],
+        test_sketches=rows["test", "sketch"],
+        test_images=rows["test", "image"],
+    )
