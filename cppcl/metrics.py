@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -156,6 +156,30 @@ def evaluate(
         n_zero_gallery=int(np.count_nonzero(zero_codes(gallery))),
         n_without_relevant=len(queries) - n_used,
     )
+
+
+def summarise(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Mean and standard deviation of scores over splits.
+
+    Parameters
+    ----------
+    scores : sequence of dict
+        `Evaluation.scores` of each split.
+
+    Returns
+    -------
+    dict of str to float
+        ``<name>``, the mean, for every score that all splits have, in their order; and
+        ``<name>_std``, the sample deviation (n - 1), where there are two splits or more.
+    """
+    summary = {}
+    for name in scores[0] if scores else ():
+        if all(name in split for split in scores):
+            values = np.array([split[name] for split in scores], np.float64)
+            summary[name] = float(values.mean())
+            if len(values) > 1:
+                summary[f"{name}_std"] = float(values.std(ddof=1))
+    return summary
 
 
 def average_precision(relevance: ArrayLike) -> float:

@@ -10,7 +10,14 @@ from sklearn.metrics import average_precision_score
 from sklearn.metrics.pairwise import cosine_similarity
 
 from cppcl.errors import InputError
-from cppcl.metrics import CONVENTION, RECALL_LEVELS, average_precision, chance, evaluate
+from cppcl.metrics import (
+    CONVENTION,
+    RECALL_LEVELS,
+    average_precision,
+    chance,
+    evaluate,
+    summarise,
+)
 
 FIXTURE = [1, 0, 1, 0, 0, 1, 0, 0, 0, 1]
 
@@ -239,6 +246,15 @@ def test_wrong_use(arguments, message):
     }
     with pytest.raises(InputError, match=message):
         evaluate(**good | arguments)
+
+
+def test_summary_over_splits():
+    splits = [{"rank_1": 0.1, "map": 0.2}, {"rank_1": 0.3, "map": 0.2, "precision_at_100": 1.0}]
+    assert summarise(splits) == pytest.approx(
+        {"rank_1": 0.2, "rank_1_std": 0.02**0.5, "map": 0.2, "map_std": 0.0}
+    )
+    assert summarise(splits[:1]) == splits[0]
+    assert summarise([]) == {}
 
 
 def test_relevance_without_any_hit():

@@ -67,6 +67,9 @@ def test_l2_does_not_cancel():
     assert np.array_equal(indices[0], np.arange(40)[::-1])
     np.testing.assert_allclose(similarities[0], -np.arange(40) * 2e-6, rtol=1e-4, atol=1e-11)
     assert np.array_equal(full_ranking(query, gallery, metric="l2")[0], indices[0])
+    # The nearest come last, when k candidates of earlier blocks are at hand already.
+    few, _ = nearest(query, gallery, 5, metric="l2", chunk=11)
+    assert np.array_equal(few[0], indices[0, :5])
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -143,6 +146,13 @@ def test_equal_codes_tie_exactly_in_the_ranking(metric, chunk):
         for same in range(3):
             expected = shuffle[which[shuffle] == same]
             assert np.array_equal(order[which[order] == same], expected)
+
+
+def test_signed_zeros_are_equal_codes():
+    gallery = np.tile(codes(1, width=401), (200, 1))
+    gallery[::2, :50], gallery[1::2, :50] = 0.0, -0.0
+    orders = full_ranking(codes(9, width=401, seed=1), gallery, seed=2, chunk=37)
+    assert (orders == np.random.default_rng(2).permutation(200)).all()
 
 
 @settings(max_examples=60, deadline=None)
