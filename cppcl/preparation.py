@@ -225,7 +225,7 @@ class Preparation:
 
     def _scale(self, matrix: Floating) -> Floating:
         if not self.center:
-            return unit_rows(matrix) if self.unit_norm else matrix
+            return unit_rows(matrix) if self.unit_norm else matrix.copy()
         centred: Floating = matrix - self._as(matrix, "mean")
         return unit_rows(centred, np.linalg.norm(matrix, axis=1)) if self.unit_norm else centred
 

@@ -1,0 +1,17 @@
+"""Direct comparison after removing each modality's mean."""
+
+from __future__ import annotations
+
+from cppcl.baselines.base import LinearBaseline
+from cppcl.preparation import Preparation
+
+
+class CentredCosine(LinearBaseline):
+    """Codes are the features less the training mean of their modality, at unit norm.
+
+    Both modalities need the same feature. The mean is what tells line drawings from pictures as
+    such, so removing it lets the content decide.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(*(Preparation() for _ in range(2)))

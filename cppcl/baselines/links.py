@@ -1,0 +1,97 @@
+"""Which sketches are linked with which images, as a product of two thin factors."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.errors import InputError
+from cppcl.preparation import Floating
+
+Labels = Sequence[Hashable] | NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Links:
+    """Non-negative affinity ``left @ right.T`` (K, L) of sketches and images.
+
+    Class links have rank G in classes, so the factors stay small where the K x L matrix would
+    not.
+
+    Parameters
+    ----------
+    left : sparse matrix, (K, r)
+    right : sparse matrix, (L, r)
+    """
+
+    left: Any
+    right: Any
+
+    def degrees(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Sum of the links of each sketch (K,) and of each image (L,)."""
+        sketches = self.left @ np.asarray(self.right.sum(axis=0)).ravel()
+        images = self.right @ np.asarray(self.left.sum(axis=0)).ravel()
+        return sketches, images
+
+    def cross_product(self, sketches: Floating, images: Floating) -> NDArray[np.float64]:
+        """``sketches.T @ links @ images`` without forming the links, float64."""
+        product: NDArray[np.float64] = np.asarray(
+            (self.left.T @ sketches).T @ (self.right.T @ images)
+        )
+        return product
+
+
+def class_links(sketch_labels: Labels, image_labels: Labels) -> Links:
+    """Link every sketch with every image of the same label.
+
+    Raises
+    ------
+    InputError
+        If no label occurs on both sides.
+    """
+    from scipy.sparse import csr_array
+
+    from cppcl.graph import number_labels
+
+    numbers = number_labels(sketch_labels, image_labels)
+    n_classes = 1 + max(int(of_side.max(initial=-1)) for of_side in numbers)
+    left, right = (
+        csr_array(
+            (np.ones(len(of_side)), of_side, np.arange(len(of_side) + 1)),
+            shape=(len(of_side), n_classes),
+        )
+        for of_side in numbers
+    )
+    links = Links(left, right)
+    if not links.degrees()[0].any():
+        raise InputError(
+            f"sketch_labels (first: {sketch_labels[0]!r}) and image_labels (first: "
+            f"{image_labels[0]!r}) share no value, so nothing links the modalities; give labels "
+            "that occur in both"
+        )
+    return links
+
+
+def given_links(links: Any, n_sketches: int, n_images: int) -> Links:
+    """Wrap an affinity matrix (K, L), dense or sparse.
+
+    Raises
+    ------
+    InputError
+        If its shape is another, or it has negative, non-finite or only zero entries.
+    """
+    from scipy.sparse import csr_array, eye_array
+
+    matrix = csr_array(links, dtype=np.float64)
+    if matrix.shape != (n_sketches, n_images):
+        raise InputError(
+            f"links has shape {matrix.shape}, but there are {n_sketches} sketches and "
+            f"{n_images} images"
+        )
+    if not (np.isfinite(matrix.data).all() and (matrix.data >= 0).all() and matrix.data.any()):
+        raise InputError("links must be finite, not negative, and not all zero")
+    return Links(matrix, eye_array(n_images, format="csr"))

@@ -1,0 +1,117 @@
+"""Every method that learns a common space of sketches and images, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from difflib import get_close_matches
+from inspect import signature
+from typing import Any, ClassVar, Protocol, Self
+
+from numpy.typing import NDArray
+
+from cppcl.baselines import BASELINES
+from cppcl.curriculum.base import Curriculum
+from cppcl.errors import InputError
+from cppcl.model import CPRL
+
+Labels = Sequence[Hashable] | NDArray[Any]
+
+
+class Method(Protocol):
+    """Learns from linked sketches and images, then codes either modality for comparison.
+
+    The constructor takes keyword arguments only, typed, with defaults that JSON can hold: they
+    are the options that a user sets, and all of them take part in the key of what is learned.
+    Codes of both modalities have one length and are compared by the cosine.
+
+    Attributes
+    ----------
+    version : int
+        Raised whenever the numbers it returns change.
+    history_ : dict of str to ndarray
+        One value a round of training; empty for closed forms.
+    """
+
+    version: ClassVar[int]
+    history_: dict[str, NDArray[Any]]
+
+    def fit(
+        self,
+        sketch_features: NDArray[Any],
+        image_features: NDArray[Any],
+        sketch_labels: Labels,
+        image_labels: Labels,
+        sketch_curriculum: Curriculum | None = None,
+        image_curriculum: Curriculum | None = None,
+        links: Any = None,
+    ) -> Self:
+        """Learn from K sketches and L images.
+
+        Parameters
+        ----------
+        sketch_features, image_features : ndarray, (K, m_s) and (L, m_i)
+            One sample a row, finite.
+        sketch_labels, image_labels : array_like, (K,) and (L,)
+            Equal labels link a sketch with an image.
+        sketch_curriculum, image_curriculum : Curriculum, optional
+            Which samples to take up before which; ignored by methods without pacing.
+        links : array_like or sparse matrix, (K, L), optional
+            Non-negative affinity that replaces the labels.
+        """
+        ...
+
+    def encode_sketches(self, features: NDArray[Any]) -> NDArray[Any]:
+        """Codes (n, d) of sketch features (n, m_s), floating point."""
+        ...
+
+    def encode_images(self, features: NDArray[Any]) -> NDArray[Any]:
+        """Codes (n, d) of image features (n, m_i), floating point."""
+        ...
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what `fit` learned, by name."""
+        ...
+
+    def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Restore what `to_arrays` returned, on an object with the same options."""
+        ...
+
+
+METHODS: dict[str, type[Method]] = {"cprl": CPRL, **BASELINES}
+"""Classes with the interface of `Method`; what is registered is under its contract tests."""
+
+
+def method_class(name: str) -> type[Method]:
+    """Class registered under a name.
+
+    Raises
+    ------
+    InputError
+        For a name that is not registered; the message offers the nearest.
+    """
+    if name not in METHODS:
+        raise InputError(f"method {name!r} is not known{_nearest(name, METHODS)}")
+    return METHODS[name]
+
+
+def make_method(name: str, **options: Any) -> Method:
+    """Construct a registered method.
+
+    Raises
+    ------
+    InputError
+        For an unknown name or option (the message offers the nearest), or a value out of range.
+    """
+    chosen = method_class(name)
+    known = list(signature(chosen).parameters)
+    for option in options:
+        if option not in known:
+            raise InputError(f"{name} has no option {option!r}{_nearest(option, known)}")
+    return chosen(**options)
+
+
+def _nearest(name: str, known: Sequence[str] | dict[str, Any]) -> str:
+    close = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; there is {', '.join(known)}" if known else ""

@@ -1,0 +1,171 @@
+"""What every registered method must do."""
+
+import json
+from inspect import Parameter, signature
+
+import numpy as np
+import pytest
+
+from cppcl.errors import InputError
+from cppcl.methods import METHODS, make_method, method_class
+from cppcl.metrics import evaluate
+
+QUICK = {"cprl": {"n_atoms": 24, "n_rounds": 8, "alpha": 0.01}}
+SUPERVISED = ("cprl", "ridge_cca", "class_cca")
+methods = pytest.mark.parametrize("name", METHODS)
+
+
+def two_views(n, dtype=np.float64, m_image=20, seed=0):
+    """Pairs with a common content, seen through unrelated linear maps with some noise."""
+    rng = np.random.default_rng(seed)
+    maps = [rng.normal(size=(6, m)) for m in (20, m_image)]
+    content = np.random.default_rng(seed + 1).normal(size=(n, 6))
+    return [
+        (content @ view + 0.1 * rng.normal(size=(n, view.shape[1])) + k).astype(dtype)
+        for k, view in enumerate(maps)
+    ]
+
+
+def make(name, **options):
+    return make_method(name, **QUICK.get(name, {}) | options)
+
+
+def fitted(name, dtype=np.float64):
+    sketches, images = two_views(60, dtype)
+    return make(name).fit(sketches, images, np.arange(60), np.arange(60)), sketches, images
+
+
+@methods
+def test_options_are_keywords_with_defaults_that_json_holds(name):
+    for parameter in signature(METHODS[name]).parameters.values():
+        assert parameter.kind is Parameter.KEYWORD_ONLY
+        assert json.loads(json.dumps(parameter.default)) == parameter.default
+    assert isinstance(METHODS[name].version, int)
+
+
+@methods
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_codes_have_one_length_and_are_floating(name, dtype):
+    method, sketches, images = fitted(name, dtype)
+    a, b = method.encode_sketches(sketches[:7]), method.encode_images(images[:5])
+    assert a.shape[0] == 7
+    assert b.shape == (5, a.shape[1])
+    assert a.dtype in (np.float32, dtype)
+    assert b.dtype == a.dtype
+    assert np.isfinite(a).all()
+    assert np.isfinite(b).all()
+
+
+@methods
+def test_a_code_depends_on_its_own_sample_alone(name):
+    method, sketches, images = fitted(name)
+    np.testing.assert_allclose(
+        method.encode_sketches(sketches)[3:4], method.encode_sketches(sketches[3:4]), atol=1e-4
+    )
+    np.testing.assert_allclose(
+        method.encode_images(images)[3:4], method.encode_images(images[3:4]), atol=1e-4
+    )
+
+
+@methods
+def test_fitting_twice_gives_the_same_bytes(name):
+    first, second = (fitted(name)[0].to_arrays() for _ in range(2))
+    assert first.keys() == second.keys()
+    for key in first:
+        np.testing.assert_array_equal(first[key], second[key])
+
+
+@methods
+def test_fitting_leaves_its_input_alone(name):
+    sketches, images = two_views(60)
+    before = sketches.copy(), images.copy()
+    method = make(name).fit(sketches, images, np.arange(60), np.arange(60))
+    codes = method.encode_sketches(sketches)
+    codes += 1
+    np.testing.assert_array_equal(sketches, before[0])
+    np.testing.assert_array_equal(images, before[1])
+
+
+@methods
+def test_arrays_restore_the_same_codes(name):
+    method, sketches, images = fitted(name)
+    arrays = method.to_arrays()
+    assert all(isinstance(a, np.ndarray) and a.dtype != object for a in arrays.values())
+    restored = make(name).from_arrays(arrays)
+    np.testing.assert_array_equal(
+        restored.encode_sketches(sketches), method.encode_sketches(sketches)
+    )
+    np.testing.assert_array_equal(restored.encode_images(images), method.encode_images(images))
+
+
+@methods
+def test_history_is_arrays_of_one_length(name):
+    lengths = {len(values) for values in fitted(name)[0].history_.values()}
+    assert len(lengths) <= 1
+
+
+@methods
+def test_encoding_before_fitting_is_refused(name):
+    with pytest.raises(InputError, match="fit"):
+        make(name).encode_sketches(np.eye(3))
+    with pytest.raises(InputError, match="fit"):
+        make(name).to_arrays()
+
+
+@methods
+@pytest.mark.parametrize("side", ["sketch", "image"])
+def test_features_that_are_not_finite_are_named(name, side):
+    features = dict(zip(("sketch", "image"), two_views(60), strict=True))
+    features[side][4, 2] = np.nan
+    with pytest.raises(InputError, match=f"{side}.features.*row 4"):
+        make(name).fit(features["sketch"], features["image"], np.arange(60), np.arange(60))
+
+
+@methods
+def test_other_widths_than_in_training_are_named(name):
+    method, sketches, images = fitted(name)
+    with pytest.raises(InputError, match=r"sketch.features.*19.*20"):
+        method.encode_sketches(sketches[:, 1:])
+    with pytest.raises(InputError, match=r"image.features.*19.*20"):
+        method.encode_images(images[:, 1:])
+
+
+@methods
+def test_lengths_that_differ_are_named(name):
+    sketches, images = two_views(60)
+    with pytest.raises(InputError, match="sketch_labels has 59"):
+        make(name).fit(sketches, images, np.arange(59), np.arange(60))
+    with pytest.raises(InputError, match="image_labels has 61"):
+        make(name).fit(sketches, images, np.arange(60), np.arange(61))
+
+
+@pytest.mark.parametrize("name", SUPERVISED)
+def test_new_pairs_are_found_in_unrelated_feature_spaces(name):
+    sketches, images = two_views(260, m_image=15)
+    ids = np.arange(260)
+    method = make(name).fit(sketches[:200], images[:200], ids[:200], ids[:200])
+    found = evaluate(
+        method.encode_sketches(sketches[200:]),
+        method.encode_images(images[200:]),
+        ids[200:],
+        ids[200:],
+    )
+    assert found.scores["rank_1"] > 0.5
+    assert found.chance["rank_1"] < 0.02
+
+
+@pytest.mark.parametrize("name", SUPERVISED)
+def test_labels_that_nothing_shares_are_refused(name):
+    sketches, images = two_views(20)
+    with pytest.raises(InputError, match="share no value"):
+        make(name).fit(sketches, images, np.arange(20), 100 + np.arange(20))
+
+
+def test_unknown_names_offer_the_nearest():
+    with pytest.raises(InputError, match="'ridge_ca' is not known; did you mean 'ridge_cca'"):
+        method_class("ridge_ca")
+    with pytest.raises(InputError, match="there is cprl, raw_cosine"):
+        method_class("zzzz")
+    with pytest.raises(InputError, match="no option 'ridgee'; did you mean 'ridge'"):
+        make_method("class_cca", ridgee=1)
+    assert method_class("class_cca").__name__ == "ClassCCA"
