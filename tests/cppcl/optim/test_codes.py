@@ -1,0 +1,192 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cppcl.errors import ConvergenceWarning, InputError
+from cppcl.graph import CrossModalLaplacian
+from cppcl.optim.codes import (
+    CodeBlock,
+    CodeProblem,
+    encode,
+    largest_eigenvalue,
+    soft_threshold,
+    update_codes,
+)
+
+
+def small_problem(seed, *, alpha=0.05, beta=0.7, l1_weight="v2", dtype=np.float64, v=None):
+    """Two modalities of different width, classes of uneven size; returns problem and a start."""
+    rng = np.random.default_rng(seed)
+    labels = ([0, 0, 1, 2], [0, 1, 1, 1, 2, 3])
+    N = 5
+    rows = (slice(0, 4), slice(4, 10))
+    correlations, blocks = [], []
+    for m, where in zip((7, 9), rows, strict=True):
+        F = rng.standard_normal((where.stop - where.start, m)).astype(dtype)
+        D = rng.standard_normal((N, m)).astype(dtype) / m**0.5
+        correlations.append(F @ D.T)
+        blocks.append(CodeBlock(where, D @ D.T))
+    v = rng.random(10).astype(dtype) if v is None else np.asarray(v, dtype)
+    graph = CrossModalLaplacian.from_labels(*labels, dtype=dtype)
+    problem = CodeProblem(np.concatenate(correlations), blocks, v, alpha, beta, graph, l1_weight)
+    return problem, rng.standard_normal((10, N)).astype(dtype)
+
+
+def test_gradient_agrees_with_finite_differences():
+    problem, X = small_problem(0, alpha=0.0)
+    gradient = problem.gradient(X)
+    step = 1e-6
+    for index in np.ndindex(X.shape):
+        E = np.zeros_like(X)
+        E[index] = step
+        numeric = (problem.value(X + E) - problem.value(X - E)) / (2 * step)
+        assert gradient[index] == pytest.approx(numeric, rel=1e-6, abs=1e-7)
+
+
+@given(seed=st.integers(0, 999))
+def test_curvature_majorises_the_smooth_part(seed):
+    problem, X = small_problem(seed, alpha=0.0)
+    Z = X + np.random.default_rng(seed + 1).standard_normal(X.shape)
+    step = Z - X
+    bound = problem.value(X) + np.vdot(problem.gradient(X), step)
+    bound += 0.5 * np.vdot(problem.curvature()[:, None] * step, step)
+    assert problem.value(Z) <= bound + 1e-9
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 999),
+    beta=st.sampled_from([0.0, 0.3, 25.0]),
+    alpha=st.sampled_from([0.0, 0.05, 1.0]),
+    l1_weight=st.sampled_from(["v2", "none"]),
+    max_iter=st.integers(1, 30),
+)
+def test_a_code_step_never_raises_the_objective(seed, beta, alpha, l1_weight, max_iter):
+    problem, start = small_problem(seed, alpha=alpha, beta=beta, l1_weight=l1_weight)
+    after = problem.value(update_codes(problem, start=start, max_iter=max_iter).codes)
+    before = problem.value(start)
+    assert after <= before + 1e-9 * abs(before)
+
+
+def test_a_code_step_at_its_solution_stays_there():
+    problem, start = small_problem(3)
+    solved = update_codes(problem, start=start, max_iter=5000, tol=1e-12)
+    assert solved.converged
+    again = update_codes(problem, start=solved.codes, max_iter=50)
+    assert again.n_iter == 1
+    np.testing.assert_allclose(again.codes, solved.codes, atol=1e-8)
+
+
+def test_excluded_samples_keep_or_lose_their_codes():
+    v = np.array([0.0, *[1.0] * 9])
+    kept, start = small_problem(4, v=v)
+    np.testing.assert_array_equal(update_codes(kept, start=start).codes[0], start[0])
+    printed, start = small_problem(4, v=v, l1_weight="none")
+    np.testing.assert_array_equal(update_codes(printed, start=start).codes[0], 0)
+
+
+def test_unweighted_l1_zeroes_the_codes_of_slow_samples():
+    low = np.full(10, 0.1)
+    codes = {
+        kind: update_codes(
+            small_problem(5, v=low, l1_weight=kind, beta=0)[0], start=np.ones((10, 5))
+        )
+        for kind in ("v2", "none")
+    }
+    # With v = 0.1 the printed form acts like a hundred times the sparsity.
+    assert np.count_nonzero(codes["none"].codes) < np.count_nonzero(codes["v2"].codes) / 4
+
+
+def test_float32_is_kept_and_agrees_with_float64():
+    single, start = small_problem(6, dtype=np.float32)
+    double, start64 = small_problem(6, v=single.v)
+    codes = update_codes(single, start=start, max_iter=300).codes
+    assert codes.dtype == np.float32
+    reference = update_codes(double, start=start64, max_iter=300).codes
+    np.testing.assert_allclose(codes, reference, atol=2e-3)
+
+
+def test_momentum_that_overshoots_is_replaced_by_plain_steps(monkeypatch):
+    problem, start = small_problem(7)
+    honest = CodeProblem.value
+    calls = []
+
+    def first_result_looks_worse(self, X):
+        calls.append(X)
+        return np.inf if len(calls) == 1 else honest(self, X)
+
+    monkeypatch.setattr(CodeProblem, "value", first_result_looks_worse)
+    plain = update_codes(problem, start=start, max_iter=3).codes
+    assert not np.array_equal(plain, calls[0])
+    assert honest(problem, plain) < honest(problem, start)
+
+
+def test_soft_threshold_is_the_proximal_operator_of_the_l1_norm():
+    grid = np.linspace(-3, 3, 60001)
+    for x in (-2.0, -0.4, 0.0, 0.3, 1.7):
+        best = grid[np.argmin(0.5 * (grid - x) ** 2 + 0.5 * np.abs(grid))]
+        assert soft_threshold(np.array([x]), 0.5)[0] == pytest.approx(best, abs=1e-4)
+
+
+@given(seed=st.integers(0, 99))
+def test_largest_eigenvalue_is_never_below(seed):
+    D = np.random.default_rng(seed).standard_normal((6, 4)).astype(np.float32)
+    exact = np.linalg.eigvalsh((D @ D.T).astype(float))[-1]
+    assert exact <= largest_eigenvalue(D @ D.T) <= exact * 1.001
+
+
+def test_unknown_l1_weight_is_refused():
+    problem, start = small_problem(0, l1_weight="v")
+    with pytest.raises(InputError, match="l1_weight='v'"):
+        update_codes(problem, start=start)
+
+
+def lasso_problem(seed, n=20, m=12, N=30, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    F, D = rng.standard_normal((n, m)), rng.standard_normal((N, m))
+    F /= np.linalg.norm(F, axis=1, keepdims=True)
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    return F.astype(dtype), D.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_encoding_satisfies_the_optimality_conditions(dtype):
+    F, D = lasso_problem(0, dtype=dtype)
+    alpha = 0.1
+    result = encode(F, D, alpha)
+    assert result.converged
+    assert result.codes.dtype == dtype
+    C = result.codes.astype(float)
+    gradient = 2 * (C @ D.astype(float) - F) @ D.astype(float).T
+    used = C != 0
+    assert used.any()
+    np.testing.assert_allclose(gradient[used], -alpha * np.sign(C[used]), atol=1e-3)
+    assert (np.abs(gradient[~used]) <= alpha + 1e-3).all()
+
+
+def test_encoding_does_not_depend_on_the_batch():
+    F, D = lasso_problem(1)
+    together = encode(F, D, 0.05).codes
+    alone = np.vstack([encode(F[k : k + 1], D, 0.05).codes for k in range(len(F))])
+    np.testing.assert_allclose(together, alone, atol=1e-12)
+
+
+def test_large_alpha_and_zero_features_give_zero_codes():
+    F, D = lasso_problem(2)
+    assert not encode(F, D, 2.0).codes.any()
+    assert not encode(np.zeros_like(F), D, 0.1).codes.any()
+
+
+def test_without_sparsity_codes_are_least_squares_of_smallest_norm():
+    F, D = lasso_problem(3, N=30)
+    expected = np.linalg.lstsq(D.T, F.T)[0].T
+    np.testing.assert_allclose(encode(F, D, 0.0).codes, expected, atol=1e-10)
+
+
+def test_encoding_warns_when_it_runs_out_of_iterations():
+    F, D = lasso_problem(4)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        result = encode(F, D, 0.01, max_iter=2)
+    assert not result.converged
+    assert result.codes.any()

@@ -1,0 +1,192 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cppcl.curriculum.pairs import ExplicitPairs
+from cppcl.errors import InputError
+from cppcl.graph import CrossModalLaplacian
+from cppcl.optim.pacing import (
+    CurriculumTerm,
+    GraphCoupling,
+    PacingProblem,
+    group_sizes,
+    update_pacing,
+)
+
+K, L = 6, 9
+ROWS = (slice(0, K), slice(K, K + L))
+
+
+def small_problem(seed, regularizer="B", *, beta=0.4, mu=0.3, n_pairs=8, gamma=0.8, N=4):
+    rng = np.random.default_rng(seed)
+    graph = CrossModalLaplacian.from_labels(rng.integers(0, 3, K), np.arange(L) % 3)
+    terms = []
+    for rows in ROWS:
+        n = rows.stop - rows.start
+        pairs = rng.integers(0, n, (n_pairs, 2))
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        terms.append(CurriculumTerm(rows, ExplicitPairs(pairs, n), mu))
+    return PacingProblem(
+        losses=rng.random(K + L),
+        regularizer=regularizer,
+        gamma=gamma,
+        group_scale=rng.random(K + L) + 0.5,
+        coupling=GraphCoupling(graph, rng.standard_normal((K + L, N))),
+        beta=beta,
+        curricula=terms if n_pairs else (),
+    )
+
+
+@pytest.mark.parametrize("n_atoms", [1, 20])
+def test_coupling_is_the_trace_form_and_positive_semidefinite(n_atoms):
+    # 1 atom: fewer entries than linked pairs, so M is applied through the codes; 20: listed.
+    rng = np.random.default_rng(0)
+    graph = CrossModalLaplacian.from_labels(np.arange(K) % 2, np.arange(L) % 2)
+    C = rng.standard_normal((K + L, n_atoms))
+    coupling = GraphCoupling(graph, C)
+    assert (coupling._cross is None) == (n_atoms == 1)
+    M = np.column_stack([coupling.apply(e) for e in np.eye(K + L)])
+    dense = graph.apply(np.eye(K + L)) * (C @ C.T)
+    np.testing.assert_allclose(M, dense, atol=1e-12)
+    assert np.linalg.eigvalsh(M).min() > -1e-10
+    v = rng.random(K + L)
+    assert v @ M @ v == pytest.approx(graph.quadratic_form(v[:, None] * C))
+    assert (np.abs(M).sum(axis=1) <= coupling.absolute_row_sums() + 1e-9).all()
+
+
+def test_printed_coupling_would_be_indefinite():
+    # beta w |c_p - c_q|^2 off the diagonal, as the paper prints it, is no convex form.
+    graph = CrossModalLaplacian.from_labels("aab", "abb", normalize="none")
+    C = np.random.default_rng(0).standard_normal((6, 3))
+    W = graph.adjacency(np.eye(6))
+    printed = W * ((C[:, None] - C[None]) ** 2).sum(axis=2)
+    assert np.linalg.eigvalsh(printed).min() < -0.1
+
+
+@given(
+    losses=st.lists(st.floats(0, 50), min_size=1, max_size=8),
+    gamma=st.floats(1e-3, 1e3),
+)
+def test_closed_form_of_regularizer_b(losses, gamma):
+    losses = np.array(losses)
+    v = update_pacing(PacingProblem(losses, "B", gamma), start=np.zeros_like(losses)).v
+    np.testing.assert_allclose(v, gamma / (gamma + 2 * losses))
+
+
+@given(
+    losses=st.lists(st.floats(0, 50), min_size=2, max_size=8),
+    gamma=st.floats(1e-3, 1e3),
+)
+def test_closed_form_of_regularizer_a(losses, gamma):
+    losses = np.array(losses)
+    E = 0.5 + np.arange(len(losses))
+    problem = PacingProblem(losses, "A", gamma, group_scale=E)
+    v = update_pacing(problem, start=np.zeros_like(losses)).v
+    np.testing.assert_allclose(v, np.minimum(1, gamma / np.maximum(2 * losses * E, 1e-6)))
+
+
+@pytest.mark.parametrize("regularizer", ["B", "A"])
+def test_closed_forms_agree_with_a_grid_search(regularizer):
+    grid = np.linspace(0, 1, 100_001)
+    for loss in (0.01, 0.3, 2.0):
+        problem = PacingProblem(np.array([loss]), regularizer, 0.5)
+        best = grid[np.argmin([problem.value(np.array([v])) for v in grid[::100]]) * 100]
+        assert update_pacing(problem, start=np.zeros(1)).v[0] == pytest.approx(best, abs=2e-3)
+
+
+def test_printed_sign_of_regularizer_b_selects_nothing():
+    # The paper prints -(gamma / 2) sum(v^2 - 2 v): its minimum is v = 0 whatever the loss.
+    grid = np.linspace(0, 1, 1001)
+    for gamma in (0.1, 1.0, 10.0):
+        for loss in (0.0, 0.01, 0.5, 3.0):
+            printed = loss * grid**2 - gamma / 2 * (grid**2 - 2 * grid)
+            assert grid[np.argmin(printed)] == 0
+    ours = PacingProblem(np.array([0.01]), "B", 1.0)
+    assert update_pacing(ours, start=np.zeros(1)).v[0] > 0.9
+
+
+def test_no_regularizer_selects_every_sample():
+    problem = PacingProblem(np.ones(3), "none", 1.0)
+    np.testing.assert_array_equal(update_pacing(problem, start=np.zeros(3)).v, 1)
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 999),
+    regularizer=st.sampled_from(["A", "B"]),
+    beta=st.sampled_from([0.0, 0.5, 20.0]),
+    n_pairs=st.sampled_from([0, 8]),
+    gamma=st.sampled_from([0.01, 1.0, 100.0]),
+)
+def test_a_pacing_step_descends_in_the_box(seed, regularizer, beta, n_pairs, gamma):
+    problem = small_problem(seed, regularizer, beta=beta, n_pairs=n_pairs, gamma=gamma)
+    start = np.random.default_rng(seed).random(K + L)
+    result = update_pacing(problem, start=start)
+    before = problem.value(start)
+    assert result.objective <= before + 1e-9 * abs(before)
+    assert result.objective == pytest.approx(problem.value(result.v))
+    assert result.v.min() >= 0
+    assert result.v.max() <= 1
+
+
+def test_the_start_is_kept_where_smoothing_only_loses():
+    problem = small_problem(1)
+    best = update_pacing(problem, start=np.full(K + L, 0.5), smoothing=(1e-2, 1e-4, 1e-5))
+    coarse = update_pacing(problem, start=best.v, smoothing=(1.0,))
+    assert coarse.objective <= best.objective
+
+
+def test_gradient_agrees_with_finite_differences_away_from_kinks():
+    problem = small_problem(2)
+    v = np.random.default_rng(5).random(K + L)
+
+    def smoothed(v):
+        exact = PacingProblem(
+            problem.losses, "B", problem.gamma, None, problem.coupling, problem.beta
+        ).value(v)
+        return exact + sum(
+            mu * pairs.smoothed_gradient(v[rows], 0.2)[0] for rows, pairs, mu in problem.curricula
+        )
+
+    gradient = problem.smoothed_gradient(v, 0.2)
+    for p in range(K + L):
+        e = np.eye(K + L)[p] * 1e-6
+        numeric = (smoothed(v + e) - smoothed(v - e)) / 2e-6
+        assert gradient[p] == pytest.approx(numeric, rel=1e-5, abs=1e-7)
+
+
+def test_curriculum_orders_pacing_variables():
+    # Sample 0 fits better, but the curriculum says that sample 1 is the easier one.
+    losses = np.array([0.1, 1.0])
+    pairs = ExplicitPairs(np.array([[0, 1]]), 2)
+    free = update_pacing(PacingProblem(losses, "B", 1.0), start=np.zeros(2)).v
+    assert free[0] > free[1] + 0.2
+    term = CurriculumTerm(slice(0, 2), pairs, 10.0)
+    ordered = PacingProblem(losses, "B", 1.0, curricula=[term])
+    v = update_pacing(ordered, start=np.zeros(2), smoothing=(1e-2, 1e-4)).v
+    assert v[0] <= v[1] + 1e-3
+    # Equal pacing of the pair: v = gamma / (gamma + 2 * mean loss).
+    assert v == pytest.approx([1 / 2.1, 1 / 2.1], abs=1e-3)
+
+
+def test_float32_is_kept():
+    problem = small_problem(3)
+    single = PacingProblem(
+        problem.losses.astype(np.float32), "B", 0.8, curricula=problem.curricula
+    )
+    assert update_pacing(single, start=np.ones(K + L, np.float32)).v.dtype == np.float32
+
+
+def test_group_sizes_have_sample_mean_one():
+    np.testing.assert_allclose(group_sizes(np.array([0, 0, 0, 1])), [1.2, 1.2, 1.2, 0.4])
+
+
+def test_gamma_zero_is_refused_with_the_mend():
+    with pytest.raises(InputError, match="regularizer='none'"):
+        PacingProblem(np.ones(2), "B", 0.0)
+
+
+def test_unknown_regularizer_is_refused():
+    with pytest.raises(InputError, match="regularizer='C' is not one of"):
+        PacingProblem(np.ones(2), "C", 1.0)

@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from cppcl.errors import InputError
+from cppcl.graph import CrossModalLaplacian, number_labels
+
+labels = st.lists(st.integers(0, 4), min_size=2, max_size=12)
+
+
+def dense_laplacian(W, normalize):
+    """Textbook Laplacian of the (K + L) x (K + L) graph with cross weights W."""
+    K, L = W.shape
+    full = np.block([[np.zeros((K, K)), W], [W.T, np.zeros((L, L))]])
+    d = full.sum(axis=1)
+    if normalize == "mean_degree":
+        full, d = full / d.mean(), d / d.mean()
+    if normalize == "sym":
+        scale = np.where(d > 0, 1 / np.sqrt(np.where(d > 0, d, 1)), 0)
+        return np.diag((d > 0).astype(float)) - scale[:, None] * full * scale
+    return np.diag(d) - full
+
+
+@given(sketch=labels, image=labels, normalize=st.sampled_from(["mean_degree", "sym", "none"]))
+def test_labels_give_the_dense_laplacian(sketch, image, normalize):
+    W = np.equal.outer(sketch, image).astype(float)
+    if not W.any():
+        with pytest.raises(InputError, match="share no value"):
+            CrossModalLaplacian.from_labels(sketch, image)
+        return
+    graph = CrossModalLaplacian.from_labels(sketch, image, normalize=normalize)
+    X = np.random.default_rng(0).standard_normal((sum(W.shape), 3))
+    dense = dense_laplacian(W, normalize)
+    np.testing.assert_allclose(graph.apply(X), dense @ X, atol=1e-12)
+    np.testing.assert_allclose(graph.apply(X[:, 0]), dense @ X[:, 0], atol=1e-12)
+    np.testing.assert_allclose(graph.degree, np.diag(dense), atol=1e-12)
+    assert graph.quadratic_form(X) == pytest.approx(np.trace(X.T @ dense @ X))
+    assert graph.n_links() == W.sum()
+
+
+@given(
+    rows=st.integers(2, 6),
+    columns=st.integers(2, 6),
+    seed=st.integers(0, 99),
+    normalize=st.sampled_from(["mean_degree", "sym", "none"]),
+)
+def test_links_give_the_dense_laplacian(rows, columns, seed, normalize):
+    rng = np.random.default_rng(seed)
+    W = rng.random((rows, columns)) * (rng.random((rows, columns)) < 0.5)
+    W[0, 0] = 0.5
+    graph = CrossModalLaplacian.from_links(sparse.csr_array(W), normalize=normalize)
+    X = rng.standard_normal((rows + columns, 2))
+    np.testing.assert_allclose(graph.apply(X), dense_laplacian(W, normalize) @ X, atol=1e-12)
+    scale = W.sum() * 2 / (rows + columns) if normalize == "mean_degree" else 1
+    if normalize != "sym":
+        np.testing.assert_allclose(graph.cross_weights().toarray(), W / scale, atol=1e-12)
+
+
+def test_quadratic_form_is_half_the_weighted_squared_differences():
+    graph = CrossModalLaplacian.from_labels("aab", "abbc", normalize="none")
+    X = np.random.default_rng(1).standard_normal((7, 4))
+    expected = sum(
+        np.sum((X[k] - X[3 + g]) ** 2)
+        for k, a in enumerate("aab")
+        for g, b in enumerate("abbc")
+        if a == b
+    )
+    assert graph.quadratic_form(X) == pytest.approx(expected)
+
+
+def test_mean_degree_is_one_and_memory_is_linear():
+    n = 20_000
+    classes = np.arange(n) % 2
+    graph = CrossModalLaplacian.from_labels(classes, classes, dtype=np.float32)
+    assert graph.degree.mean() == pytest.approx(1)
+    assert graph.n_links() == 2 * (n // 2) ** 2
+    ones = np.ones((2 * n, 1), dtype=np.float32)
+    product = graph.apply(ones)
+    assert product.dtype == np.float32
+    assert np.abs(product).max() < 1e-4
+
+
+@settings(max_examples=30)
+@given(sketch=labels, image=labels, seed=st.integers(0, 5))
+def test_sampled_pairs_are_linked_and_cover_every_linked_sample(sketch, image, seed):
+    W = np.equal.outer(sketch, image)
+    if not W.any():
+        return
+    graph = CrossModalLaplacian.from_labels(sketch, image)
+    rows, columns = graph.sample_pairs(np.random.default_rng(seed))
+    assert W[rows, columns].all()
+    assert set(rows) == set(np.flatnonzero(W.any(axis=1)))
+    assert set(columns) == set(np.flatnonzero(W.any(axis=0)))
+    assert len(set(zip(rows, columns, strict=True))) == len(rows)
+    again = graph.sample_pairs(np.random.default_rng(seed))
+    np.testing.assert_array_equal(again, [rows, columns])
+
+
+def test_sampled_pairs_follow_links():
+    links = sparse.csr_array(np.array([[0, 2.0, 0], [0, 0, 0], [0.5, 0, 0]]))
+    graph = CrossModalLaplacian.from_links(links)
+    rows, columns = graph.sample_pairs(np.random.default_rng(0))
+    assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == [(0, 1), (2, 0)]
+
+
+def test_numpy_and_python_labels_are_the_same():
+    first, second = number_labels(np.array(["b", "a", "b"]), ["a", "c"])
+    assert first.tolist() == [0, 1, 0]
+    assert second.tolist() == [1, 2]
+    first, second = number_labels(np.array([3, 5], dtype=np.int32), [5, "5"])
+    assert second.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("labels", [[["a"]], [float("nan")]])
+def test_labels_that_cannot_be_compared_are_named(labels):
+    with pytest.raises(InputError, match="cannot be compared"):
+        number_labels(labels)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_bad_weights_are_refused(weight):
+    with pytest.raises(InputError, match="negative or non-finite"):
+        CrossModalLaplacian.from_links(sparse.csr_array(np.array([[1, weight]])))
+
+
+def test_unknown_normalization_is_refused():
+    with pytest.raises(InputError, match="normalize='rows' is not one of"):
+        CrossModalLaplacian.from_labels("a", "a", normalize="rows")

@@ -1,0 +1,84 @@
+"""Code and dictionary steps against scikit-learn and cvxpy."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.decomposition import sparse_encode
+
+from cppcl.graph import CrossModalLaplacian
+from cppcl.optim.codes import CodeBlock, CodeProblem, encode, update_codes
+from cppcl.optim.dictionary import project_atoms, update_dictionary
+
+
+def unit(rng, *shape):
+    X = rng.standard_normal(shape)
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("n_atoms", [15, 60])
+@pytest.mark.parametrize("alpha", [0.02, 0.2])
+def test_encoding_agrees_with_coordinate_descent(n_atoms, alpha):
+    rng = np.random.default_rng(0)
+    F, D = unit(rng, 25, 30), unit(rng, n_atoms, 30)
+    # scikit-learn halves the squared error, so its alpha is half of ours.
+    expected = sparse_encode(F, D, algorithm="lasso_cd", alpha=alpha / 2, max_iter=100_000)
+    np.testing.assert_allclose(
+        encode(F, D, alpha, tol=1e-8, max_iter=20_000).codes, expected, atol=2e-4
+    )
+
+
+def test_code_step_without_graph_agrees_with_coordinate_descent():
+    rng = np.random.default_rng(1)
+    F, D, alpha = unit(rng, 25, 30), unit(rng, 15, 30), 0.1
+    problem = CodeProblem(
+        F @ D.T, [CodeBlock(slice(0, 25), D @ D.T)], rng.random(25) * 0.9 + 0.1, alpha
+    )
+    codes = update_codes(problem, start=np.zeros((25, 15)), max_iter=5000, tol=1e-10).codes
+    # Weighted by v^2 as a whole, each sample's problem does not depend on v.
+    expected = sparse_encode(F, D, algorithm="lasso_cd", alpha=alpha / 2, max_iter=100_000)
+    np.testing.assert_allclose(codes, expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("l1_weight", ["v2", "none"])
+@pytest.mark.parametrize("beta", [0.3, 5.0])
+def test_code_step_with_graph_agrees_with_an_interior_point_solver(l1_weight, beta):
+    rng = np.random.default_rng(2)
+    labels = ([0, 0, 1, 1, 2], [0, 1, 1, 1, 2, 3])
+    sizes, widths, N, alpha = (5, 6), (8, 7), 4, 0.1
+    v = rng.random(11) * 0.8 + 0.2
+    graph = CrossModalLaplacian.from_labels(*labels)
+    rows = (slice(0, 5), slice(5, 11))
+    features = [unit(rng, n, m) for n, m in zip(sizes, widths, strict=True)]
+    atoms = [unit(rng, N, m) for m in widths]
+    correlations = np.concatenate([F @ D.T for F, D in zip(features, atoms, strict=True)])
+    blocks = [CodeBlock(r, D @ D.T) for r, D in zip(rows, atoms, strict=True)]
+    problem = CodeProblem(correlations, blocks, v, alpha, beta, graph, l1_weight)
+    codes = update_codes(problem, start=np.zeros((11, N)), max_iter=20_000, tol=1e-10).codes
+
+    C = cp.Variable((11, N))
+    root = np.linalg.cholesky(graph.apply(np.eye(11)) + 1e-12 * np.eye(11)).T
+    weights = v**2 if l1_weight == "v2" else np.ones(11)
+    objective = beta * cp.sum_squares(root @ np.diag(v) @ C)
+    objective += alpha * cp.sum(weights @ cp.abs(C))
+    for F, D, r in zip(features, atoms, rows, strict=True):
+        objective += cp.sum_squares(np.diag(v[r]) @ (F - C[r] @ D))
+    value = cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
+    constant = sum((v[r] ** 2) @ (F**2).sum(axis=1) for F, r in zip(features, rows, strict=True))
+    assert problem.value(codes) + constant == pytest.approx(value, rel=1e-5)
+    np.testing.assert_allclose(codes, C.value, atol=1e-3)
+    assert np.abs(C.value).max() > 0.05
+
+
+@pytest.mark.parametrize(("n", "N"), [(30, 5), (6, 9)])
+def test_dictionary_step_agrees_with_an_interior_point_solver(n, N):
+    rng = np.random.default_rng(3)
+    F, codes, v = rng.standard_normal((n, 7)), rng.standard_normal((n, N)), rng.random(n)
+    start = project_atoms(rng.standard_normal((N, 7)))
+    D = update_dictionary(F, codes, v, start=start, max_iter=20_000, tol=1e-12).dictionary
+    variable = cp.Variable((N, 7))
+    residual = cp.multiply(v[:, None] @ np.ones((1, 7)), F - codes @ variable)
+    ball = [cp.norm(variable, axis=1) <= 1]
+    value = cp.Problem(cp.Minimize(cp.sum_squares(residual)), ball).solve(solver=cp.CLARABEL)
+    ours = float(v**2 @ ((F - codes @ D) ** 2).sum(axis=1))
+    assert ours == pytest.approx(value, rel=1e-5, abs=1e-6)
+    assert np.linalg.norm(D, axis=1).max() <= 1 + 1e-9

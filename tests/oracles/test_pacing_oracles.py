@@ -1,0 +1,63 @@
+"""The pacing step against quadratic programs solved by cvxpy."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from cppcl.curriculum.pairs import ExplicitPairs
+from cppcl.graph import CrossModalLaplacian
+from cppcl.optim.pacing import CurriculumTerm, GraphCoupling, PacingProblem, update_pacing
+
+K, L, N = 12, 20, 6
+
+
+def solve(losses, regularizer, gamma, E, M, beta, terms):
+    """The pacing problem as written in the paper, with slack variables, by an interior point."""
+    v = cp.Variable(K + L)
+    objective = cp.sum(cp.multiply(losses, cp.square(v))) + beta * cp.quad_form(v, cp.psd_wrap(M))
+    if regularizer == "B":
+        objective += gamma * cp.sum(cp.square(v) / 2 - v)
+    else:
+        objective -= gamma * cp.sum(cp.multiply(1 / E, v))
+    constraints = [v >= 0, v <= 1]
+    for rows, pairs, mu in terms:
+        slack = cp.Variable(len(pairs))
+        harder, easier = (v[rows][pairs[:, side]] for side in (0, 1))
+        constraints += [harder - easier <= slack, slack >= 0]
+        objective += mu * cp.sum(slack)
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    value = problem.solve(solver=cp.CLARABEL)
+    return v.value, value
+
+
+@pytest.mark.parametrize("regularizer", ["A", "B"])
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+@pytest.mark.parametrize("mu", [0.0, 0.05, 2.0])
+@pytest.mark.parametrize("gamma", [0.3, 3.0])
+def test_pacing_agrees_with_an_interior_point_solver(regularizer, beta, mu, gamma):
+    rng = np.random.default_rng(7)
+    labels = rng.integers(0, 4, K), rng.integers(0, 4, L)
+    graph = CrossModalLaplacian.from_labels(*labels)
+    C = rng.standard_normal((K + L, N)) * 0.5
+    losses, E = rng.random(K + L) + 0.05, rng.random(K + L) + 0.5
+    terms, exact = [], []
+    for rows in (slice(0, K), slice(K, K + L)):
+        n = rows.stop - rows.start
+        pairs = np.array([rng.permutation(n)[:2] for _ in range(15)])
+        if mu:
+            terms.append(CurriculumTerm(rows, ExplicitPairs(pairs, n), mu))
+            exact.append((rows, pairs, mu))
+    problem = PacingProblem(losses, regularizer, gamma, E, GraphCoupling(graph, C), beta, terms)
+    result = update_pacing(
+        problem,
+        start=np.ones(K + L),
+        smoothing=(1e-1, 1e-2, 1e-3, 1e-4, 1e-5),
+        max_iter=10_000,
+        tol=1e-8,
+    )
+    M = graph.apply(np.eye(K + L)) * (C @ C.T)
+    expected, value = solve(losses, regularizer, gamma, E, M, beta, exact)
+    assert np.abs(result.v - expected).max() < 1e-3
+    assert result.objective == pytest.approx(value, rel=1e-4)
+    if gamma < 1:  # at a large gamma every v is near 1 and agreement is empty
+        assert 0.02 < expected.std()
