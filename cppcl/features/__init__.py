@@ -13,17 +13,18 @@ from typing import Any, cast
 from cppcl.errors import InputError
 from cppcl.features.base import Extractor, Picture
 from cppcl.features.cnn import Cnn
+from cppcl.features.colour_contrast import ColourContrast
+from cppcl.features.edgeness import Edgeness
+from cppcl.features.hog import Hog
 from cppcl.features.options import nearest_names
 from cppcl.features.pixels import Pixels
+from cppcl.features.precomputed import Precomputed
 
 __all__ = ["EXTRACTORS", "Extractor", "Picture", "make_extractor"]
 
 EXTRACTORS: dict[str, type[Extractor]] = {
     extractor.name: extractor
-    for extractor in (
-        Cnn,
-        Pixels,
-    )
+    for extractor in (Cnn, Hog, Pixels, Precomputed, ColourContrast, Edgeness)
 }
 """Every extractor by its name."""
 
