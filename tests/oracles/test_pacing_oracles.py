@@ -60,4 +60,4 @@ def test_pacing_agrees_with_an_interior_point_solver(regularizer, beta, mu, gamm
     assert np.abs(result.v - expected).max() < 1e-3
     assert result.objective == pytest.approx(value, rel=1e-4)
     if gamma < 1:  # at a large gamma every v is near 1 and agreement is empty
-        assert 0.02 < expected.std()
+        assert expected.std() > 0.02

@@ -85,7 +85,7 @@ def test_replacement_takes_the_worst_samples_and_changes_no_loss():
     rng = np.random.default_rng(0)
     D = replace_unused_atoms(start, codes, features, losses, rng=rng)
     # 5 % of 40 atoms may be replaced at once.
-    assert np.flatnonzero((D != start).any(axis=1)).tolist() == [3, 7]
+    assert np.flatnonzero((start != D).any(axis=1)).tolist() == [3, 7]
     assert loss(features, codes, v, D) == pytest.approx(loss(features, codes, v, start))
     worst = features[np.argsort(-losses)[:2]]
     worst /= np.linalg.norm(worst, axis=1, keepdims=True)
