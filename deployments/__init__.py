@@ -1,0 +1,1 @@
+"""Every way in which people run it: command line, schedules, clusters, pages."""

@@ -1,0 +1,1 @@
+"""Wiring of stages and the typed configuration of experiments. No numerics."""

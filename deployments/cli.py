@@ -1,0 +1,125 @@
+"""The command line ``cppcl``. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from tasks.stages import STAGES
+
+DONE, FAILED, WRONG_USE = 0, 1, 2
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="cppcl",
+        description="Sketch-based image retrieval: train, search and report, stage by stage.",
+        epilog="Exit codes: 0 done, 1 failed, 2 wrong use.",
+    )
+    parser.add_argument("--version", action="version", version=f"cppcl {version('cppcl')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, module: str, help_text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=help_text, description=help_text)
+        sub.set_defaults(module=module)
+        sub.add_argument(
+            "--workspace",
+            type=Path,
+            default=Path(os.environ.get("CPPCL_WORKSPACE", ".cppcl")),
+            metavar="DIR",
+            help="folder of artifacts, data and runs (default: $CPPCL_WORKSPACE or .cppcl)",
+        )
+        return sub
+
+    run = command("run", "run", "run an experiment; stages that are stored are reused")
+    run.add_argument("experiment", help="packaged name (emoji, folder) or a YAML file")
+    run.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change an option; KEY is a dotted path or the end of one (alpha, cprl.alpha)",
+    )
+    which = run.add_mutually_exclusive_group()
+    which.add_argument("--only", metavar="STAGE", choices=STAGES, help="run this stage alone")
+    which.add_argument(
+        "--from",
+        dest="start",
+        metavar="STAGE",
+        choices=STAGES,
+        help="compute this stage and all after it anew; those before must be stored",
+    )
+    run.add_argument(
+        "--force",
+        action="append",
+        default=[],
+        metavar="STAGE",
+        choices=STAGES,
+        help="compute this stage anew although it is stored",
+    )
+    run.add_argument("--json", action="store_true", help="last line of stdout is the record")
+    run.add_argument("--verbose", action="store_true", help="show Prefect's log")
+
+    command("stages", "stages", "list the stages and what each makes")
+
+    store = command("store", "store", "look after the stored artifacts")
+    store.add_argument("action", choices=("ls", "show", "verify", "gc"))
+    store.add_argument("keys", nargs="*", metavar="KEY", help="key, its beginning, or stage/key")
+    store.add_argument("--dry-run", action="store_true", help="gc: say what would go")
+
+    index = command("index", "index", "encode a folder of pictures as a new gallery of a model")
+    index.add_argument("model", help="key of an encode artifact, or an experiment's name")
+    index.add_argument("folder", type=Path, help="pictures, at any depth")
+
+    search = command("search", "search", "find the pictures that a sketch means")
+    search.add_argument("model", help="key of an encode artifact, or an experiment's name")
+    search.add_argument("picture", type=Path, help="sketch: any picture file or SVG")
+    search.add_argument("-k", type=int, default=10, help="number of pictures (default 10)")
+    search.add_argument("--json", action="store_true", help="print one JSON document")
+
+    report = command("report", "report", "say where a run's report is, or copy it")
+    report.add_argument("run", help="experiment (its latest run) or the name of a run")
+    report.add_argument("--output", type=Path, metavar="DIR", help="copy its files there")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    options = build_parser().parse_args(arguments)
+    quieten_prefect()
+    command = importlib.import_module(f"deployments.commands.{options.module}")
+    from cppcl.errors import CppclError, InputError, PictureError, TooManyBadPicturesError
+    from storage import StoreError
+
+    try:
+        return int(command.main(options))
+    except (PictureError, TooManyBadPicturesError) as error:
+        print(f"cppcl: {error}", file=sys.stderr)
+        return FAILED
+    except InputError as error:
+        print(f"cppcl: {error}", file=sys.stderr)
+        return WRONG_USE
+    except (CppclError, StoreError, OSError) as error:
+        print(f"cppcl: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print("cppcl: interrupted; what was finished is kept", file=sys.stderr)
+        return 130
+
+
+def quieten_prefect() -> None:
+    """Set what Prefect reads when it is imported, unless the user has."""
+    os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    os.environ.setdefault("DO_NOT_TRACK", "1")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""``cppcl store ls|show|verify|gc``: look after the stored artifacts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any
+
+from cppcl.errors import InputError
+from deployments.terminal import Terminal
+from storage import Reference
+from tasks.workspace import Workspace
+
+
+def main(options: Namespace) -> int:
+    """Run one action on the store of a workspace."""
+    return int(ACTIONS[options.action](Workspace(options.workspace), options))
+
+
+def list_artifacts(workspace: Workspace, options: Namespace) -> int:
+    """One line an artifact; KEY arguments name stages."""
+    rows = [
+        [
+            str(artifact.reference),
+            f"{artifact.n_bytes / 1e6:.2f} MB",
+            artifact.run["started"],
+            shorten(artifact.parameters),
+        ]
+        for artifact in workspace.store.artifacts()
+        if not options.keys or artifact.reference.stage in options.keys
+    ]
+    Terminal(sys.stdout).table("artifacts", ["artifact", "size", "made", "parameters"], rows)
+    return 0
+
+
+def shorten(parameters: dict[str, Any], width: int = 60) -> str:
+    """Parameters in at most ``width`` characters."""
+    text = ", ".join(f"{name}={value}" for name, value in parameters.items())
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def show(workspace: Workspace, options: Namespace) -> int:
+    """Print the manifest and the run of artifacts."""
+    if not options.keys:
+        raise InputError("store show needs the KEY of an artifact; see: cppcl store ls")
+    for text in options.keys:
+        artifact = workspace.store.open(workspace.store.resolve(text))
+        document = {"path": str(artifact.path), "manifest": artifact.manifest, "run": artifact.run}
+        print(json.dumps(document, indent=1, sort_keys=True))
+    return 0
+
+
+def verify(workspace: Workspace, options: Namespace) -> int:
+    """Read everything back; 1 if something is damaged."""
+    store = workspace.store
+    chosen = [store.resolve(text) for text in options.keys] or None
+    problems = store.verify(chosen)
+    for problem in problems:
+        print(f"{problem.reference}: {problem.name}: {problem.what}")
+    n = len(chosen) if chosen else sum(1 for _ in store.artifacts())
+    print(f"{n} artifacts read, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+def collect(workspace: Workspace, options: Namespace) -> int:
+    """Remove what the latest run of no experiment uses."""
+    removed = workspace.store.gc(set(latest(workspace)), dry_run=options.dry_run)
+    verb = "would remove" if options.dry_run else "removed"
+    for folder in removed:
+        print(f"{verb} {folder.parent.name}/{folder.name}")
+    print(f"{verb} {len(removed)} artifacts")
+    return 0
+
+
+def latest(workspace: Workspace) -> Iterator[Reference]:
+    """Artifacts that the latest run of each experiment, or any gallery, refers to."""
+    newest = {record["experiment"]: record for record in workspace.run_records().values()}
+    for record in newest.values():
+        for text in record["all_artifacts"]:
+            stage, _, key = text.partition("/")
+            yield Reference(stage, key)
+
+
+ACTIONS = {"ls": list_artifacts, "show": show, "verify": verify, "gc": collect}

@@ -1,0 +1,70 @@
+"""Progress and tables in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Self, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+from rich.text import Text
+
+from tasks.progress import Progress, listening
+
+
+class Terminal:
+    """Shows one line for every piece of work that is done, and a bar for each under way.
+
+    Parameters
+    ----------
+    stream : text file
+        Where to; lines are plain where it is no terminal.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.console = Console(file=stream, soft_wrap=True)
+        self.bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+        )
+        self._tasks: dict[str, TaskID] = {}
+        self._exit = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._exit.enter_context(self.bars)
+        self._exit.enter_context(listening(self.progress, self.message))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._exit.close()
+
+    def progress(self, progress: Progress) -> None:
+        """Show how far a piece of work is."""
+        name = f"{progress.stage}: {progress.what}"
+        if name not in self._tasks:
+            self._tasks[name] = self.bars.add_task(name, total=progress.total)
+        self.bars.update(self._tasks[name], completed=progress.done, total=progress.total)
+        if progress.finished and (progress.cached or progress.seconds):
+            self.bars.remove_task(self._tasks.pop(name))
+            how = "stored" if progress.cached else f"{progress.seconds:.1f} s"
+            self.console.print(Text(f"{name}: {how}"))
+
+    def message(self, text: str) -> None:
+        """Show a remark."""
+        self.console.print(Text(text))
+
+    def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Show a table."""
+        table = Table(title=title, title_justify="left")
+        for number, name in enumerate(header):
+            table.add_column(name, justify="right" if number else "left", no_wrap=True)
+        for row in rows:
+            table.add_row(*map(Text, row))
+        self.console.print(table)

@@ -1,0 +1,140 @@
+"""The one typed configuration of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from cppcl.datasets import DATASETS
+from cppcl.features import EXTRACTORS
+from cppcl.methods import METHODS
+from flows.options import Options, any_of
+
+DataSetOptions = any_of(DATASETS, discriminator="name")
+ExtractorOptions = any_of(EXTRACTORS, discriminator="name")
+MethodOptions = any_of(METHODS, discriminator="method")
+
+
+class Sides(Options):
+    """Extractors of the two modalities."""
+
+    sketch: ExtractorOptions = Field(description="Extractor for sketches")
+    image: ExtractorOptions = Field(description="Extractor for images")
+
+
+class CurriculumOptions(Options):
+    """How scores become pairs (harder, easier); Section 4 of the paper."""
+
+    sketch: ExtractorOptions = Field(description="Easiness score of sketches, an extractor")
+    image: ExtractorOptions = Field(description="Easiness score of images, an extractor")
+    delta: float = Field(
+        0.5, ge=0, description="Least difference of scores, in standard deviations"
+    )
+    rho: float = Field(0.3, gt=0, le=1, description="Share of the admissible pairs that is kept")
+    scope: Literal["auto", "within_class", "global"] = Field(
+        "auto", description="Pairs within a class, of any two samples, or chosen by the classes"
+    )
+    seed: int = Field(0, ge=0, description="Seed of the subsample of pairs")
+
+    def pairing(self) -> dict[str, Any]:
+        """Options of the step from scores to pairs."""
+        return self.model_dump(include={"delta", "rho", "scope", "seed"})
+
+
+class InstanceSplit(Options):
+    """Unseen instances: whole groups are held out, and relevance is by group."""
+
+    rule: Literal["instance"] = "instance"
+    seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1, description="One split a seed")
+    n_train: int | float = Field(
+        0.5, gt=0, description="Training groups: a number, or a share below 1"
+    )
+
+
+class CategorySplit(Options):
+    """New pictures of known classes: relevance is by label."""
+
+    rule: Literal["category"] = "category"
+    seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1, description="One split a seed")
+    train_share: float = Field(0.5, gt=0, lt=1, description="Share of each class that trains")
+    minimum_groups: int = Field(
+        10, ge=2, description="Classes with fewer instances in both modalities are left out"
+    )
+
+
+SplitOptions = Annotated[InstanceSplit | CategorySplit, Field(discriminator="rule")]
+
+
+def _name_methods(methods: Any) -> Any:
+    """Let the key of a method stand for its registered name."""
+    if not isinstance(methods, Mapping):
+        return methods
+    return {
+        key: {"method": key, **(options or {})}
+        if options is None or isinstance(options, Mapping)
+        else options
+        for key, options in methods.items()
+    }
+
+
+class Protocol(Options):
+    """One way of splitting and scoring, with the methods compared under it."""
+
+    description: str = Field("", description="One sentence for the report")
+    split: SplitOptions
+    methods: Annotated[
+        dict[str, MethodOptions], BeforeValidator(_name_methods), Field(min_length=1)
+    ] = Field(description="Methods by the name that tables show; the first is the one served")
+
+    @property
+    def target(self) -> Literal["groups", "labels"]:
+        """Column of the sample table that says which pictures belong together."""
+        return "groups" if self.split.rule == "instance" else "labels"
+
+
+class Evaluation(Options):
+    """How codes are ranked and scored."""
+
+    metric: Literal["cosine", "l2"] = Field("cosine", description="Similarity of codes")
+    ranks: tuple[int, ...] = Field((1, 5, 10), min_length=1, description="k of each rank-k")
+    seed: int = Field(0, ge=0, description="Seed of the shuffle that breaks ties")
+
+
+class ReportOptions(Options):
+    """What the report shows besides scores."""
+
+    queries: int = Field(8, ge=0, description="Query sketches in the grid of each protocol")
+    nearest: int = Field(5, ge=1, description="Pictures shown for each query")
+    seed: int = Field(0, ge=0, description="Seed of the choice of queries")
+
+
+class Compute(Options):
+    """Where and how much at once; changes no result and no key."""
+
+    cluster: str = Field(
+        "local", description="'local', or the address of a Dask scheduler such as tcp://host:8786"
+    )
+    workers: int | None = Field(None, ge=1, description="Local workers; default one a core")
+    memory_per_worker: str = Field("3GiB", description="Memory that a local worker may use")
+    max_bad_share: float = Field(
+        0.1, ge=0, le=1, description="Share of pictures that may fail before the run fails"
+    )
+
+
+class Experiment(Options):
+    """Everything that decides the result of a run."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", description="Name of the experiment")
+    dataset: DataSetOptions = Field(description="Data set and its options")
+    longest_side: int = Field(
+        256, ge=8, description="Pictures are reduced to this longest side, in pixels"
+    )
+    block_rows: int = Field(32, ge=1, description="Pictures in one block of extraction")
+    features: Sides
+    curriculum: CurriculumOptions
+    protocols: dict[str, Protocol] = Field(min_length=1)
+    evaluation: Evaluation = Evaluation()
+    report: ReportOptions = ReportOptions()
+    compute: Compute = Compute()

@@ -1,0 +1,127 @@
+"""Read an experiment from YAML and overrides, with errors a person can act on."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from cppcl.errors import InputError
+from flows.config import Experiment
+
+
+def packaged_experiments() -> dict[str, str]:
+    """YAML text of every experiment that comes with the package, by name."""
+    folder = resources.files("flows") / "experiments"
+    return {
+        item.name.removesuffix(".yaml"): item.read_text(encoding="utf-8")
+        for item in sorted(folder.iterdir(), key=lambda item: item.name)
+        if item.name.endswith(".yaml")
+    }
+
+
+def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
+    """Experiment named by a packaged name or a YAML file, with ``key=value`` overrides.
+
+    Parameters
+    ----------
+    source : str
+        ``emoji``, ... or the path of a YAML file. Paths inside a file are relative to it.
+    overrides : sequence of str
+        ``key=value``. A key is a dotted path or any ending of one (``alpha``, ``cprl.alpha``):
+        every option of the configuration that ends so is set.
+
+    Raises
+    ------
+    InputError
+        If the experiment, an option or a value does not exist; the message names it.
+    """
+    packaged = packaged_experiments()
+    path = Path(source)
+    if path.suffix in {".yaml", ".yml"}:
+        if not path.is_file():
+            raise InputError(f"experiment file {source!r} does not exist")
+        text, folder = path.read_text(encoding="utf-8"), path.parent
+    elif source in packaged:
+        text, folder = packaged[source], None
+    else:
+        raise InputError(
+            f"experiment {source!r} is neither one of {', '.join(packaged)} nor a .yaml file"
+        )
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"{source} is not valid YAML: {error}") from error
+    if not isinstance(data, dict):
+        raise InputError(f"{source} must hold a mapping of options, not {type(data).__name__}")
+    experiment = _validate(source, data)
+    if folder is not None:
+        data = _absolute_paths(data, experiment, folder)
+    for override in overrides:
+        _apply(data, experiment, override)
+    return _validate(source, data) if overrides or folder is not None else experiment
+
+
+def _validate(source: str, data: dict[str, Any]) -> Experiment:
+    try:
+        return Experiment.model_validate(data)
+    except ValidationError as error:
+        lines = [
+            f"  {'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+            + (f" (got {item['input']!r})" if item["type"] != "missing" else "")
+            for item in error.errors(include_url=False)
+        ]
+        raise InputError(f"experiment {source!r} is not valid:\n" + "\n".join(lines)) from error
+
+
+def _absolute_paths(data: dict[str, Any], experiment: Experiment, folder: Path) -> dict[str, Any]:
+    """Make relative paths of the data set relative to the YAML file's folder."""
+    options = dict(data["dataset"])
+    for name in options:
+        value = getattr(experiment.dataset, name)
+        if isinstance(value, Path) and not value.is_absolute():
+            options[name] = str((folder / value).absolute())
+    return {**data, "dataset": options}
+
+
+def option_paths(experiment: Experiment) -> Iterator[tuple[str, ...]]:
+    """Path of every option and group of options, as tuples of names."""
+
+    def walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        if path:
+            yield path
+        if isinstance(value, dict):
+            for key, item in value.items():
+                yield from walk(item, (*path, key))
+
+    yield from walk(experiment.model_dump(mode="json"), ())
+
+
+def _apply(data: dict[str, Any], experiment: Experiment, override: str) -> None:
+    key, separator, text = override.partition("=")
+    wanted = tuple(key.strip().split("."))
+    if not separator or not all(wanted):
+        raise InputError(f"--set {override!r} must read key=value")
+    paths = list(option_paths(experiment))
+    matches = [wanted] if wanted in paths else [p for p in paths if p[-len(wanted) :] == wanted]
+    if not matches:
+        endings = {".".join(path[-n:]) for path in paths for n in range(1, len(path) + 1)}
+        near = difflib.get_close_matches(key, sorted(endings), n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise InputError(f"--set {key}: the experiment has no such option{hint}")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"--set {override!r}: the value is not valid YAML: {error}") from error
+    for path in matches:
+        part = data
+        for name in path[:-1]:
+            if not isinstance(part.get(name), dict):
+                part[name] = {}
+            part = part[name]
+        part[path[-1]] = value

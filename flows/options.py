@@ -1,0 +1,75 @@
+"""Typed option models, derived from the constructors of registered classes.
+
+A feature, data set or method is added by one file and one registry line: what its constructor
+takes becomes what a YAML file, the command line and the Prefect form accept.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+
+class Options(BaseModel):
+    """Base of every part of the configuration: frozen, and unknown fields are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RegisteredOptions(Options):
+    """Options of one registered class; the discriminating field names the class."""
+
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments for the class's constructor."""
+        return self.model_dump(exclude={type(self).discriminator()})
+
+    def key_parameters(self) -> dict[str, Any]:
+        """Arguments that belong in a key: JSON values, where files lie left out."""
+        return {
+            name: value
+            for name, value in self.model_dump(mode="json").items()
+            if name != type(self).discriminator() and not isinstance(getattr(self, name), Path)
+        }
+
+    @property
+    def registered_name(self) -> str:
+        """Name of the class in its registry."""
+        return str(getattr(self, type(self).discriminator()))
+
+    @classmethod
+    def discriminator(cls) -> str:
+        """Name of the field that names the class."""
+        return next(iter(cls.model_fields))
+
+
+def options_model(name: str, registered: type, *, discriminator: str) -> type[RegisteredOptions]:
+    """Model of one class's constructor arguments.
+
+    Parameters
+    ----------
+    name : str
+        Name in the registry, the only value that the discriminating field takes.
+    registered : type
+        Class whose constructor takes annotated keyword arguments.
+    discriminator : str
+        Name of the field that tells registered classes apart.
+    """
+    hints = get_type_hints(registered.__init__)  # type: ignore[misc]
+    fields: dict[str, Any] = {discriminator: (Literal[name], name)}
+    for parameter in list(inspect.signature(registered.__init__).parameters.values())[1:]:  # type: ignore[misc]
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        fields[parameter.name] = (hints[parameter.name], default)
+    title = "".join(part.title() for part in name.split("_")) + "Options"
+    return create_model(title, __base__=RegisteredOptions, **fields)
+
+
+def any_of(registry: Mapping[str, type], *, discriminator: str) -> Any:
+    """Union of the option models of a registry, told apart by ``discriminator``."""
+    models = [options_model(n, c, discriminator=discriminator) for n, c in registry.items()]
+    return Annotated[reduce(or_, models), Field(discriminator=discriminator)]

@@ -1,0 +1,90 @@
+"""What a run did: references, seconds and reuse of every stage, and the scores."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from storage import Reference, Store
+from tasks.stage import StageResult
+from tasks.stages import STAGES
+
+
+@dataclass
+class RunRecord:
+    """Results of the stages of one run, in the order in which they were produced.
+
+    Parameters
+    ----------
+    experiment : str
+        Name of the experiment.
+    """
+
+    experiment: str
+    results: dict[str, list[StageResult]] = field(default_factory=dict)
+    scores: dict[str, dict[str, list[Reference]]] = field(default_factory=dict)
+
+    def add(self, result: StageResult) -> Reference:
+        """Note a stage's result and return its reference."""
+        self.results.setdefault(result.reference.stage, []).append(result)
+        return result.reference
+
+    def add_scores(self, protocol: str, method: str, result: StageResult) -> Reference:
+        """Note the evaluation of a method on one split."""
+        reference = self.add(result)
+        self.scores.setdefault(protocol, {}).setdefault(method, []).append(reference)
+        return reference
+
+    def metrics(self, store: Store) -> dict[str, dict[str, dict[str, float]]]:
+        """Means over splits, with ``<name>_std``, of every protocol and method.
+
+        The standard deviation is that of the splits (divisor n - 1; 0 for one split). The method
+        ``chance`` is the expectation of a random ranking.
+        """
+        table: dict[str, dict[str, dict[str, float]]] = {}
+        for protocol, methods in self.scores.items():
+            table[protocol] = {}
+            for method, references in methods.items():
+                documents = [store.open(r).json("scores.json") for r in references]
+                table[protocol][method] = mean_and_std([d["scores"] for d in documents])
+                table[protocol]["chance"] = mean_and_std([d["chance"] for d in documents])
+        return table
+
+    def summary(self, store: Store) -> dict[str, Any]:
+        """Return the record that ``cppcl run --json`` prints."""
+        stages = [stage for stage in STAGES if stage in self.results]
+        return {
+            "experiment": self.experiment,
+            "metrics": self.metrics(store),
+            "artifacts": {s: self.results[s][0].reference.key for s in stages},
+            "seconds": {s: round(sum(r.seconds for r in self.results[s]), 3) for s in stages},
+            "cached": {s: all(r.cached for r in self.results[s]) for s in stages},
+            "peak_memory_bytes": peak_memory_bytes(),
+        }
+
+    def all_artifacts(self) -> list[str]:
+        """Every reference of the run, as text."""
+        return sorted({str(r.reference) for results in self.results.values() for r in results})
+
+
+def mean_and_std(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Mean and standard deviation over splits of every score."""
+    result: dict[str, float] = {}
+    for name in rows[0]:
+        values = np.array([row[name] for row in rows if name in row])
+        result[name] = float(values.mean())
+        result[f"{name}_std"] = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    return result
+
+
+def peak_memory_bytes() -> int:
+    """Largest resident memory of this process or of one of its ended children."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * max(
+        resource.getrusage(who).ru_maxrss
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )

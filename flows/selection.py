@@ -1,0 +1,54 @@
+"""Which stages of the chain run, and which must have run before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cppcl.errors import InputError
+from tasks.stage import Mode
+from tasks.stages import STAGES
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Stages to run.
+
+    Parameters
+    ----------
+    only : str or None
+        Run this stage alone; those before it must be stored.
+    start : str or None
+        Start here; those before must be stored, this one and all after it are computed anew.
+    force : tuple of str
+        Compute these anew although they are stored.
+
+    Raises
+    ------
+    InputError
+        If a stage does not exist or the options exclude each other.
+    """
+
+    only: str | None = None
+    start: str | None = None
+    force: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for stage in (self.only, self.start, *self.force):
+            if stage is not None and stage not in STAGES:
+                raise InputError(f"stage {stage!r} is not one of {', '.join(STAGES)}")
+        if self.only and self.start:
+            raise InputError(f"--only {self.only} and --from {self.start} exclude each other")
+
+    def mode(self, stage: str) -> Mode:
+        """How a stage is run."""
+        first = STAGES.index(self.only or self.start or STAGES[0])
+        here = STAGES.index(stage)
+        if here < first:
+            return "require"
+        if stage in self.force or (self.start and here >= first):
+            return "force"
+        return "reuse"
+
+    def runs(self, stage: str) -> bool:
+        """Whether the chain goes as far as this stage."""
+        return self.only is None or STAGES.index(stage) <= STAGES.index(self.only)

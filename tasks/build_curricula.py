@@ -1,0 +1,109 @@
+"""Turn scores into partial curricula over the training samples of a split."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.curriculum import ExplicitPairs, pairs_from_scores
+from cppcl.datasets.splits import Split
+from cppcl.datasets.table import Modality, SampleTable
+from storage import Recipe, Reference, Store, Writer
+from tasks.extract import usable_rows
+from tasks.fetch import open_pictures
+from tasks.split import open_split
+from tasks.stage import Mode, StageResult, produce, stage_task
+from tasks.workspace import Workspace
+
+VERSION = "1"
+Target = Literal["groups", "labels"]
+
+
+def training_rows(split: Split, modality: Modality) -> NDArray[np.int64]:
+    """Training rows of one modality."""
+    return split.train_sketches if modality == "sketch" else split.train_images
+
+
+def test_rows(split: Split, modality: Modality) -> NDArray[np.int64]:
+    """Test rows of one modality."""
+    return split.test_sketches if modality == "sketch" else split.test_images
+
+
+def targets(
+    table: SampleTable, modality: Modality, target: Target, rows: NDArray[np.int64]
+) -> NDArray[np.str_]:
+    """Which class, or which instance, each of these rows belongs to."""
+    return np.array(table.column(target, modality), dtype=str)[rows]
+
+
+def curricula_of_split(
+    *,
+    workspace: Workspace,
+    table: Reference,
+    split: Reference,
+    sketch_scores: Reference,
+    image_scores: Reference,
+    target: Target,
+    options: dict[str, Any],
+    what: str = "",
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish the pairs (harder, easier) of both modalities.
+
+    Pairs hold row numbers into that modality's training rows, in the order of the split.
+    """
+    store = workspace.store
+    recipe = Recipe(
+        "curricula",
+        VERSION,
+        {"target": target, **options},
+        {
+            "table": table,
+            "split": split,
+            "sketch_scores": sketch_scores,
+            "image_scores": image_scores,
+        },
+    )
+
+    def create(writer: Writer) -> None:
+        samples = open_pictures(store, table).table
+        rows_of = open_split(store, split)
+        scores: dict[Modality, Reference] = {"sketch": sketch_scores, "image": image_scores}
+        for modality, reference in scores.items():
+            artifact = store.open(reference)
+            values = artifact.array("features")[:, 0].astype(np.float64)
+            values[~usable_rows(artifact)] = np.nan
+            rows = training_rows(rows_of, modality)
+            curriculum = pairs_from_scores(
+                values[rows], targets(samples, modality, target, rows), **options
+            )
+            writer.put_array(f"{modality}_pairs", curriculum.pairs)
+
+    return produce(store, recipe, create, mode=mode, what=what or "pairs")
+
+
+build_curricula = stage_task(curricula_of_split)
+
+
+def open_curriculum(
+    store: Store, reference: Reference, modality: Modality, kept: NDArray[np.bool_]
+) -> ExplicitPairs:
+    """Read the pairs of one modality, restricted to training samples that are kept.
+
+    Parameters
+    ----------
+    store : Store
+        Where the artifact is.
+    reference : Reference
+        A `curricula` artifact.
+    modality : {'sketch', 'image'}
+        Whose pairs.
+    kept : (n,) bool
+        Which training samples have features; pairs refer to those alone afterwards.
+    """
+    pairs = store.open(reference).array(f"{modality}_pairs").reshape(-1, 2)
+    renumbered = np.cumsum(kept) - 1
+    both = kept[pairs].all(axis=1)
+    return ExplicitPairs(renumbered[pairs[both]].astype(np.int64), int(kept.sum()))

@@ -1,0 +1,143 @@
+"""The one place that starts or finds a Dask cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cppcl.errors import CppclError, InputError
+from tasks.progress import say
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+# An unsatisfiable resource must not wait for ever, and a nanny that restarts a worker 15 s after
+# its death must not be given up.
+SETTINGS = {
+    "distributed.scheduler.no-workers-timeout": "120s",
+    "distributed.deploy.lost-worker-timeout": "30 minutes",
+}
+WORKER_TIMEOUT_S = 120
+
+
+class Cluster:
+    """A Dask client that is made when it is first needed, and closed with its session.
+
+    Parameters
+    ----------
+    where : str
+        ``local``, or the address of a scheduler.
+    workers : int or None
+        Local workers with one thread each; None means one a core.
+    memory_per_worker : str
+        Memory that a local worker may use, such as ``3GiB``.
+    """
+
+    def __init__(self, where: str, workers: int | None, memory_per_worker: str) -> None:
+        self.where = where
+        self.workers = workers or os.cpu_count() or 1
+        self.memory_per_worker = memory_per_worker
+        self._client: Client | None = None
+        self._exit = ExitStack()
+
+    def client(self) -> Client:
+        """Client of the cluster; the first call starts or finds it."""
+        if self._client is None:
+            self._client = self._connect()
+        return self._client
+
+    def resource(self, device: str) -> dict[str, float]:
+        """Resource that a block asks of a worker: GPU blocks run on CPUs where no GPU is."""
+        workers = self.client().scheduler_info(n_workers=-1)["workers"].values()
+        offered = {name for worker in workers for name in worker.get("resources", {})}
+        if device == "gpu" and "GPU" in offered:
+            return {"GPU": 1}
+        return {"CPU": 1} if "CPU" in offered else {}
+
+    def close(self) -> None:
+        """Close what was started."""
+        self._exit.close()
+        self._client = None
+
+    def _connect(self) -> Client:
+        import dask
+        from distributed import Client
+
+        self._exit.enter_context(dask.config.set(SETTINGS))
+        if self.where != "local":
+            try:
+                client = Client(self.where, timeout=20)
+            except (OSError, ValueError) as error:
+                raise InputError(
+                    f"compute.cluster {self.where!r} does not answer as a Dask scheduler: {error}"
+                ) from error
+        else:
+            cluster = self._exit.enter_context(
+                _local_cluster(self.workers, self.memory_per_worker)
+            )
+            client = Client(cluster)
+        self._exit.enter_context(client)
+        try:
+            client.wait_for_workers(1, timeout=WORKER_TIMEOUT_S)
+        except TimeoutError as error:
+            raise CppclError(
+                f"no Dask worker of cluster {self.where!r} came up within {WORKER_TIMEOUT_S} s; "
+                "see the log of the workers"
+            ) from error
+        return client
+
+
+def _local_cluster(workers: int, memory_per_worker: str):  # type: ignore[no-untyped-def]
+    from dask.utils import parse_bytes
+    from distributed import Nanny, Scheduler, SpecCluster
+
+    options = {
+        "nthreads": 1,
+        "memory_limit": parse_bytes(memory_per_worker),
+        "dashboard": False,
+        "silence_logs": logging.ERROR,
+    }
+    specification = {
+        f"cpu-{n}": {"cls": Nanny, "options": {**options, "resources": {"CPU": 1}}}
+        for n in range(workers)
+    }
+    if Path("/dev/nvidiactl").exists():
+        specification["gpu-0"] = {"cls": Nanny, "options": {**options, "resources": {"GPU": 1}}}
+    scheduler = {
+        "cls": Scheduler,
+        "options": {"dashboard": True, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"},
+    }
+    return SpecCluster(workers=specification, scheduler=scheduler, silence_logs=logging.ERROR)
+
+
+_sessions: list[Cluster] = []
+
+
+@contextmanager
+def session(
+    where: str = "local", workers: int | None = None, memory_per_worker: str = "3GiB"
+) -> Iterator[Cluster]:
+    """Make a cluster available to the stages that run inside the ``with`` block."""
+    cluster = Cluster(where, workers, memory_per_worker)
+    _sessions.append(cluster)
+    try:
+        yield cluster
+    finally:
+        _sessions.remove(cluster)
+        cluster.close()
+
+
+def current() -> Cluster:
+    """Cluster of the innermost session."""
+    if not _sessions:
+        raise RuntimeError("extraction needs a cluster: wrap the call in tasks.cluster.session()")
+    return _sessions[-1]
+
+
+def announce(client: Client) -> None:
+    """Say where the dashboard is."""
+    say(f"Dask dashboard: {client.dashboard_link}")

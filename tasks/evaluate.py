@@ -1,0 +1,115 @@
+"""Score one method's codes on the test rows of a split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.datasets.table import MODALITIES
+from cppcl.metrics import CONVENTION, Evaluation
+from cppcl.metrics import evaluate as evaluate_codes
+from storage import Recipe, Reference, Store, Writer
+from tasks.build_curricula import Target, targets, test_rows
+from tasks.extract import usable_rows
+from tasks.fetch import open_pictures
+from tasks.split import open_split
+from tasks.stage import Mode, StageResult, produce, stage_task
+from tasks.workspace import Workspace
+
+VERSION = "1"
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Codes and classes of the test rows whose pictures could be used."""
+
+    query_rows: NDArray[np.int64]
+    gallery_rows: NDArray[np.int64]
+    query_codes: NDArray[np.floating]
+    gallery_codes: NDArray[np.floating]
+    query_labels: NDArray[np.str_]
+    gallery_labels: NDArray[np.str_]
+
+
+def open_test_set(
+    store: Store, codes: Reference, split: Reference, table: Reference, target: Target
+) -> TestSet:
+    """Gather what is ranked: test sketches are queries, test images the gallery."""
+    artifact = store.open(codes)
+    samples = open_pictures(store, table).table
+    rows_of = open_split(store, split)
+    parts: list[Any] = []
+    for modality in MODALITIES:
+        rows = test_rows(rows_of, modality)
+        rows = rows[usable_rows(store.open(artifact.inputs[f"{modality}_features"]))[rows]]
+        parts.append(
+            (
+                rows,
+                artifact.rows(f"{modality}_codes", rows),
+                targets(samples, modality, target, rows),
+            )
+        )
+    (queries, query_codes, query_labels), (gallery, gallery_codes, gallery_labels) = parts
+    return TestSet(queries, gallery, query_codes, gallery_codes, query_labels, gallery_labels)
+
+
+def evaluate_method(
+    *,
+    workspace: Workspace,
+    table: Reference,
+    split: Reference,
+    codes: Reference,
+    target: Target,
+    metric: str,
+    ranks: tuple[int, ...],
+    seed: int,
+    what: str = "",
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish the scores of a method on a split, with chance and the convention."""
+    store = workspace.store
+    recipe = Recipe(
+        "evaluate",
+        VERSION,
+        {"target": target, "metric": metric, "ranks": list(ranks), "seed": seed},
+        {"table": table, "split": split, "codes": codes},
+    )
+
+    def create(writer: Writer) -> None:
+        test = open_test_set(store, codes, split, table, target)
+        result = evaluate_codes(
+            test.query_codes,
+            test.gallery_codes,
+            test.query_labels,
+            test.gallery_labels,
+            metric=metric,  # type: ignore[arg-type]
+            ranks=ranks,
+            seed=seed,
+        )
+        writer.put_json("scores.json", summary(result))
+        writer.put_array("query_rows", test.query_rows)
+        writer.put_array("average_precision", result.average_precision)
+        writer.put_array("first_relevant_rank", result.first_relevant_rank)
+        writer.put_array("precision_recall", result.precision_recall)
+
+    return produce(store, recipe, create, mode=mode, what=what or "scores")
+
+
+evaluate = stage_task(evaluate_method)
+
+
+def summary(result: Evaluation) -> dict[str, Any]:
+    """Scores and counts as JSON values."""
+    return {
+        "scores": result.scores,
+        "chance": result.chance,
+        "n_queries": result.n_queries,
+        "n_gallery": result.n_gallery,
+        "n_zero_queries": result.n_zero_queries,
+        "n_zero_gallery": result.n_zero_gallery,
+        "n_without_relevant": result.n_without_relevant,
+        "convention": CONVENTION,
+    }

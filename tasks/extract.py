@@ -1,0 +1,232 @@
+"""Extract features, or scores, of one modality in blocks on Dask workers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.context import TaskRunContext
+
+from cppcl.datasets.table import Modality, SampleTable
+from cppcl.errors import TooManyBadPicturesError
+from cppcl.features import make_extractor
+from storage import Artifact, Recipe, Reference, Store, Writer
+from tasks import cluster
+from tasks.blocks import Block, BlockReport, Copy, ExtractorSpec, extract_block
+from tasks.fetch import open_pictures
+from tasks.progress import Progress, say, tell
+from tasks.stage import Mode, StageResult, produce, stage_task
+from tasks.workspace import Workspace
+
+VERSION = "1"
+IN_FLIGHT_PER_WORKER = 4
+
+
+def extract_features(
+    *,
+    workspace: Workspace,
+    table: Reference,
+    modality: Modality,
+    extractor: str,
+    options: dict[str, Any],
+    longest_side: int,
+    block_rows: int,
+    max_bad_share: float = 0.1,
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish the features of every sample of a modality, one row a sample.
+
+    A picture that cannot be used keeps its row with ``ok`` false. Rows of pictures that an
+    earlier artifact of the same extractor has are copied from it.
+
+    Raises
+    ------
+    TooManyBadPicturesError
+        If more than ``max_bad_share`` of the pictures fail; what was extracted is kept.
+    """
+    store = workspace.store
+    made = make_extractor(extractor, options)
+    parameters = {
+        "modality": modality,
+        "extractor": extractor,
+        "options": made.parameters(),
+        "longest_side": longest_side,
+        "block_rows": block_rows,
+    }
+    recipe = Recipe("extract", f"{VERSION}.{made.version}", parameters, {"table": table})
+    spec = ExtractorSpec(extractor, json.dumps(options, sort_keys=True), longest_side)
+
+    def create(writer: Writer) -> None:
+        pictures = open_pictures(store, table)
+        rows = len(pictures.table.rows(modality))
+        writer.array(
+            "features", shape=(rows, made.dimension), dtype="float32", rows_per_block=block_rows
+        )
+        writer.array("ok", shape=(rows,), dtype="bool", rows_per_block=block_rows)
+        pending = writer.pending_blocks("ok")
+        n_blocks = -(-rows // block_rows)
+        if len(pending) < n_blocks:
+            say(
+                f"{modality} {extractor}: {n_blocks - len(pending)} of {n_blocks} blocks were done"
+            )
+        copies = {} if mode == "force" else known_rows(store, recipe)
+        blocks = [make_block(pictures.table, modality, n, block_rows, copies) for n in pending]
+        seconds = 0.0
+        copied = sum(len(copy.rows) for block in blocks for copy in block.copies)
+        with prefect_progress(f"{modality} {extractor}") as show:
+            for report in run_blocks(
+                blocks, str(writer.path), str(pictures.root), spec, made.device, str(store.root)
+            ):
+                seconds += report.seconds
+                done = n_blocks - len(pending) + report.number_done
+                tell(Progress("extract", f"{modality} {extractor}", done, n_blocks))
+                show(done / n_blocks)
+        failures = {
+            path: reason
+            for note in writer.block_notes("failures").values()
+            for path, reason in note.items()
+        }
+        writer.put_json("failures.json", dict(sorted(failures.items())))
+        # Options may name a local file; what takes part in the key is that file's content.
+        writer.note(worker_seconds=seconds, copied_rows=copied, options=options)
+
+    result = produce(store, recipe, create, mode=mode, what=f"{modality} {extractor}")
+    check_failures(store.open(result.reference), max_bad_share)
+    return result
+
+
+extract = stage_task(extract_features)
+
+
+def check_failures(artifact: Artifact, max_bad_share: float) -> None:
+    """Name the pictures that failed, and refuse an artifact with too many of them."""
+    failures = artifact.json("failures.json")
+    n = artifact.shape("ok")[0]
+    if not failures:
+        return
+    shown = "\n".join(f"  {reason}" for reason in list(failures.values())[:20])
+    more = f"\n  and {len(failures) - 20} more" if len(failures) > 20 else ""
+    text = f"{len(failures)} of {n} {artifact.parameters['modality']} pictures "
+    if len(failures) > max_bad_share * n:
+        raise TooManyBadPicturesError(
+            f"{text}cannot be used, more than compute.max_bad_share={max_bad_share}:\n"
+            f"{shown}{more}\nMend or remove them, or raise max_bad_share"
+        )
+    say(f"{text}were skipped:\n{shown}{more}")
+
+
+def known_rows(store: Store, recipe: Recipe) -> dict[str, tuple[Reference, int]]:
+    """Rows that stored artifacts of the same extractor have, by sha256 of the picture."""
+    wanted = {k: v for k, v in recipe.parameters.items() if k not in {"modality", "block_rows"}}
+    known: dict[str, tuple[Reference, int]] = {}
+    for artifact in store.artifacts("extract"):
+        if artifact.reference == recipe.reference or artifact.version != recipe.version:
+            continue
+        if any(artifact.parameters.get(name) != value for name, value in wanted.items()):
+            continue
+        table = open_pictures(store, artifact.inputs["table"]).table
+        ok = artifact.array("ok")
+        digests = table.column("sha256", artifact.parameters["modality"])
+        for row, digest in enumerate(digests):
+            if ok[row]:
+                known.setdefault(digest, (artifact.reference, row))
+    return known
+
+
+def make_block(
+    table: SampleTable,
+    modality: Modality,
+    number: int,
+    block_rows: int,
+    known: dict[str, tuple[Reference, int]],
+) -> Block:
+    """Describe one block of a modality's rows."""
+    rows = table.rows(modality)[number * block_rows : (number + 1) * block_rows]
+    sources: dict[Reference, list[tuple[int, int]]] = {}
+    for here, row in enumerate(rows):
+        if found := known.get(table.sha256[row]):
+            sources.setdefault(found[0], []).append((here, found[1]))
+    copies = tuple(
+        Copy(source, tuple(here for here, _ in pairs), tuple(there for _, there in pairs))
+        for source, pairs in sources.items()
+    )
+    return Block(number, tuple(table.paths[row] for row in rows), copies)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A block that is done, and how many are."""
+
+    report: BlockReport
+    number_done: int
+
+    @property
+    def seconds(self) -> float:
+        """Seconds on the worker."""
+        return self.report.seconds
+
+
+def run_blocks(
+    blocks: list[Block], partial: str, root: str, spec: ExtractorSpec, device: str, store: str
+) -> Iterator[Finished]:
+    """Run blocks on the cluster, a bounded number at a time, and yield each that is done."""
+    if not blocks:
+        return
+    from distributed import as_completed
+
+    here = cluster.current()
+    client = here.client()
+    cluster.announce(client)
+    resources = here.resource(device)
+    waiting = iter(blocks)
+    bound = IN_FLIGHT_PER_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+
+    def submit(block: Block) -> Any:
+        return client.submit(
+            extract_block,
+            partial,
+            block,
+            root,
+            spec,
+            store,
+            resources=resources,
+            pure=False,
+            key=f"{spec.name}-{block.number}-{time.time_ns()}",
+        )
+
+    futures = as_completed([submit(block) for block in islice(waiting, bound)])
+    for done, future in enumerate(futures, start=1):
+        yield Finished(future.result(), done)
+        for block in islice(waiting, 1):
+            futures.add(submit(block))
+
+
+@contextmanager
+def prefect_progress(what: str) -> Iterator[Any]:
+    """Show progress as an artifact of the Prefect task that runs, at most once a second."""
+    if TaskRunContext.get() is None:
+        yield lambda share: None
+        return
+    identifier = create_progress_artifact(progress=0.0, description=what)
+    last = time.monotonic()
+
+    def show(share: float) -> None:
+        nonlocal last
+        if share >= 1 or time.monotonic() - last > 1:
+            update_progress_artifact(identifier, progress=100 * share)
+            last = time.monotonic()
+
+    yield show
+
+
+def usable_rows(artifact: Artifact) -> NDArray[np.bool_]:
+    """Which rows of an `extract` artifact hold features."""
+    return artifact.array("ok").astype(bool)

@@ -1,0 +1,109 @@
+"""Bring a data set here and store its sample table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cppcl.datasets import DATASETS
+from cppcl.datasets.table import SampleTable
+from storage import Artifact, Recipe, Reference, Store, Writer
+from tasks.stage import Mode, StageResult, produce, stage_task
+from tasks.workspace import Workspace
+
+VERSION = "1"
+
+
+def fetch_data(
+    *,
+    workspace: Workspace,
+    name: str,
+    options: dict[str, Any],
+    key_parameters: dict[str, Any],
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Fetch a data set's pictures and publish its sample table.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where pictures and the table go.
+    name : str
+        Data set in the registry.
+    options : dict
+        Arguments of its constructor.
+    key_parameters : dict
+        Those that take part in the key; the content of the table does so by its digest.
+    mode : {'reuse', 'force', 'require'}
+        Whether a stored table is taken.
+    """
+    data_set = DATASETS[name](**options)
+    root = data_set.fetch(workspace.data)
+    table = data_set.table(root)
+    version = f"{VERSION}.{data_set.version}"
+    return publish_table(
+        workspace.store,
+        table,
+        root=root,
+        version=version,
+        parameters={"dataset": name, **key_parameters},
+        licence=data_set.licence,
+        findings=data_set.findings(root),
+        mode=mode,
+    )
+
+
+fetch = stage_task(fetch_data)
+
+
+def publish_table(
+    store: Store,
+    table: SampleTable,
+    *,
+    root: Path,
+    version: str,
+    parameters: dict[str, Any],
+    licence: str,
+    findings: list[str],
+    mode: Mode,
+) -> StageResult:
+    """Store a sample table, keyed on its content and not on where its files lie."""
+    recipe = Recipe("fetch", version, {**parameters, "table": table.digest()}, {})
+
+    def create(writer: Writer) -> None:
+        writer.put_text("samples.csv", table.to_csv())
+        writer.put_json("about.json", {"licence": licence, "findings": findings})
+        writer.note(root=str(root.absolute()))
+
+    stored = store.find(recipe.reference)
+    if stored is not None and mode == "reuse" and _root(stored) != root.absolute():
+        # The same pictures at another place: the place is the only thing that is written anew.
+        mode = "force"
+    return produce(store, recipe, create, mode=mode, what=str(parameters.get("dataset", root)))
+
+
+def _root(artifact: Artifact) -> Path:
+    return Path(artifact.run["notes"]["root"])
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """A sample table with the folder that its paths are relative to."""
+
+    table: SampleTable
+    root: Path
+    licence: str
+    findings: tuple[str, ...]
+
+
+def open_pictures(store: Store, reference: Reference) -> Pictures:
+    """Read what `fetch` stored."""
+    artifact = store.open(reference)
+    about = artifact.json("about.json")
+    return Pictures(
+        table=SampleTable.from_csv(artifact.text("samples.csv")),
+        root=_root(artifact),
+        licence=about["licence"],
+        findings=tuple(about["findings"]),
+    )

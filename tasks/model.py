@@ -1,0 +1,147 @@
+"""A stored model, ready to search with: extractor, learner, gallery."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cppcl.errors import InputError
+from cppcl.images import decode_picture
+from cppcl.retrieval import nearest
+from storage import Artifact, Reference
+from tasks.blocks import ExtractorSpec
+from tasks.encode import encode_features
+from tasks.extract import extract_features, usable_rows
+from tasks.fetch import Pictures, open_pictures, publish_table
+from tasks.stage import StageResult
+from tasks.train import open_method
+from tasks.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Match:
+    """A picture of the gallery that answers a query."""
+
+    rank: int
+    path: Path
+    label: str
+    similarity: float
+
+
+class Model:
+    """What an `encode` artifact and its inputs hold.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    reference : Reference
+        An `encode` artifact.
+    """
+
+    def __init__(self, workspace: Workspace, reference: Reference) -> None:
+        self.workspace = workspace
+        self.codes = workspace.store.open(reference)
+        store = workspace.store
+        self.training = store.open(self.codes.inputs["model"])
+        self.method: Any = open_method(store, self.training.reference)
+        self._image_features = store.open(self.codes.inputs["image_features"])
+        self.pictures: Pictures = open_pictures(store, self._image_features.inputs["table"])
+
+    def search(self, picture: Path, k: int) -> list[Match]:
+        """Pictures of the gallery nearest to a sketch, best first.
+
+        Raises
+        ------
+        PictureError
+            If the file is no picture.
+        InputError
+            If ``k`` is not positive.
+        """
+        if k < 1:
+            raise InputError(f"-k {k} must be at least 1")
+        spec = extractor_of(self.workspace.store.open(self.training.inputs["sketch_features"]))
+        sketch = decode_picture(picture, longest_side=spec.longest_side)
+        code = self.method.encode_sketches(spec.make().transform([sketch]))
+        rows = np.flatnonzero(usable_rows(self._image_features))
+        found, similarity = nearest(code, self.codes.rows("image_codes", rows), k)
+        return [
+            self._match(rank, int(rows[row]), float(value))
+            for rank, (row, value) in enumerate(zip(found[0], similarity[0], strict=True), start=1)
+        ]
+
+    def _match(self, rank: int, row: int, similarity: float) -> Match:
+        table = self.pictures.table
+        at = table.rows("image")[row]
+        return Match(rank, self.pictures.root / table.paths[at], table.labels[at], similarity)
+
+
+def extractor_of(features: Artifact) -> ExtractorSpec:
+    """Extractor that made an `extract` artifact."""
+    parameters = features.parameters
+    return ExtractorSpec(
+        parameters["extractor"],
+        json.dumps(features.run["notes"]["options"], sort_keys=True),
+        parameters["longest_side"],
+    )
+
+
+def index_folder(
+    *, workspace: Workspace, model: Reference, folder: Path, max_bad_share: float = 0.1
+) -> list[StageResult]:
+    """Encode a folder of pictures with a trained model, as a gallery of their own.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    model : Reference
+        An `encode` artifact of that model.
+    folder : path
+        Pictures, at any depth.
+    max_bad_share : float
+        Share of pictures that may fail.
+
+    Returns
+    -------
+    list of StageResult
+        The new sample table, features and codes; the last is the new model.
+    """
+    from cppcl.datasets.folder import images_only
+
+    store = workspace.store
+    training = store.open(store.open(model).inputs["model"])
+    features = store.open(training.inputs["image_features"])
+    table, findings = images_only(folder)
+    fetched = publish_table(
+        store,
+        table,
+        root=folder,
+        version="1",
+        parameters={"dataset": "gallery"},
+        licence="",
+        findings=findings,
+        mode="reuse",
+    )
+    extracted = extract_features(
+        workspace=workspace,
+        table=fetched.reference,
+        modality="image",
+        extractor=features.parameters["extractor"],
+        options=features.run["notes"]["options"],
+        longest_side=features.parameters["longest_side"],
+        block_rows=features.parameters["block_rows"],
+        max_bad_share=max_bad_share,
+    )
+    encoded = encode_features(
+        workspace=workspace,
+        model=training.reference,
+        sketch_features=None,
+        image_features=extracted.reference,
+        what=f"gallery {folder.name}",
+    )
+    return [fetched, extracted, encoded]

@@ -1,0 +1,73 @@
+"""Progress of stages, told to whoever listens: the terminal, Prefect, a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far one piece of a stage is.
+
+    Attributes
+    ----------
+    stage : str
+        Stage of the chain.
+    what : str
+        Which piece of it, in words.
+    done, total : int
+        Units done and in all; ``total`` 0 where it is not known.
+    cached : bool
+        Whether the store had it already.
+    seconds : float
+        Time so far.
+    """
+
+    stage: str
+    what: str
+    done: int
+    total: int
+    cached: bool = False
+    seconds: float = 0.0
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.done >= self.total
+
+
+_listeners: list[Callable[[Progress], None]] = []
+_message_listeners: list[Callable[[str], None]] = []
+
+
+def tell(progress: Progress) -> None:
+    """Pass progress on to every listener."""
+    for listener in list(_listeners):
+        listener(progress)
+
+
+def say(message: str) -> None:
+    """Pass a remark for the user on to every listener."""
+    for listener in list(_message_listeners):
+        listener(message)
+
+
+@contextmanager
+def listening(
+    on_progress: Callable[[Progress], None] | None = None,
+    on_message: Callable[[str], None] | None = None,
+) -> Iterator[None]:
+    """Listen within a ``with`` block."""
+    if on_progress:
+        _listeners.append(on_progress)
+    if on_message:
+        _message_listeners.append(on_message)
+    try:
+        yield
+    finally:
+        if on_progress:
+            _listeners.remove(on_progress)
+        if on_message:
+            _message_listeners.remove(on_message)
