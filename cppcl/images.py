@@ -217,7 +217,10 @@ def _upright(picture: Image.Image, source: Image.Image) -> Image.Image:
         7: Transpose.TRANSVERSE,
         8: Transpose.ROTATE_90,
     }
-    step = steps.get(source.getexif().get(_ORIENTATION_TAG, 1))
+    try:
+        step = steps.get(source.getexif().get(_ORIENTATION_TAG, 1))
+    except Exception:  # damaged EXIF raises almost anything, and then names no orientation
+        step = None
     return picture if step is None else picture.transpose(step)
 
 
