@@ -7,7 +7,6 @@ exists is done. Chunks carry a crc32c, which Zarr's default codecs do not.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.errors import BlockError, DamagedArtifactError
-from storage.files import check_name, explained, write_atomically
+from storage.files import check_name, explained, pretty_json, write_atomically
 
 if TYPE_CHECKING:
     import zarr
@@ -63,13 +62,14 @@ class Layout:
             raise BlockError(f"array {name!r} has shape {shape}: give at least one dimension")
         row_bytes = max(1, math.prod(extents[1:]) * kind.itemsize)
         if rows_per_block is None:
-            rows_per_block = min(max(1, DEFAULT_BLOCK_BYTES // row_bytes), max(1, extents[0]))
+            rows_per_block = max(1, DEFAULT_BLOCK_BYTES // row_bytes)
+        rows_per_block = min(int(rows_per_block), max(1, extents[0]))  # chunks are padded
         if rows_per_block < 1 or rows_per_block * row_bytes > _LARGEST_BLOCK_BYTES:
             raise BlockError(
                 f"array {name!r}: rows_per_block is {rows_per_block}, of {row_bytes} bytes each; "
                 f"give at least 1 row and at most {_LARGEST_BLOCK_BYTES} bytes"
             )
-        return cls(extents, kind.name, int(rows_per_block))
+        return cls(extents, kind.name, rows_per_block)
 
     @classmethod
     def from_entry(cls, entry: Mapping[str, Any]) -> Layout:
@@ -132,6 +132,11 @@ class StoredArray:
                 chunk_key_encoding={"name": "default", "separator": "."},
             )
 
+    def fill(self, values: npt.NDArray[Any]) -> None:
+        """Write all blocks of an array that is being written."""
+        with explained(self.folder):
+            open_zarr(self.folder, "r+")[...] = values.astype(self.layout.dtype, copy=False)
+
     def pending(self) -> list[int]:
         """Return the blocks that have no chunk file yet (or an empty one), in order."""
         sizes = {path.name: path.stat().st_size for path in self.folder.glob("c.*")}
@@ -151,9 +156,9 @@ class StoredArray:
             raise DamagedArtifactError(f"{self._place(block)}: {chunk} is missing. {self.mend}")
         try:
             values: npt.NDArray[Any] = np.asarray(self._zarr[self.layout.rows(block)])
-        except (OSError, MemoryError):
+        except (PermissionError, MemoryError):
             raise
-        except Exception as error:  # each codec has errors of its own
+        except Exception as error:  # each codec has errors of its own, the disk too
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise DamagedArtifactError(
                 f"{self._place(block)}: {chunk} cannot be decoded ({reason}). {self.mend}"
@@ -170,13 +175,13 @@ class StoredArray:
     def read_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return rows by number, in the order asked for, reading each block at most once."""
         values = np.empty((len(rows), *self.layout.shape[1:]), self.layout.dtype)
+        if not values.size:
+            return values
         blocks = rows // self.layout.rows_per_block
         order = np.argsort(blocks, kind="stable")
         wanted, starts = np.unique(blocks[order], return_index=True)
-        if self.layout.n_blocks:
-            for block, places in zip(wanted, np.split(order, starts[1:]), strict=True):
-                first_row = self.layout.rows(int(block)).start
-                values[places] = self.read_block(int(block))[rows[places] - first_row]
+        for block, places in zip(wanted.tolist(), np.split(order, starts[1:]), strict=True):
+            values[places] = self.read_block(block)[rows[places] - self.layout.rows(block).start]
         return values
 
     def digest(self) -> tuple[str, dict[int, str]]:
@@ -281,7 +286,7 @@ def write_block_note(path: str | Path, name: str, block: int, value: Any) -> Non
     process is killed between the two. `Writer.block_notes` returns the notes; they are not
     published.
     """
-    data = json.dumps(value, allow_nan=False).encode()
+    data = pretty_json(value, f"note on block {block} of {name}")
     write_atomically(note_folder(path, name) / f"{int(block)}.json", data)
 
 

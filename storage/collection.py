@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from storage.errors import StoreInUseError
-from storage.files import TEMPORARY_SUFFIX, discard, explained, locked
+from storage.files import TEMPORARY_SUFFIX, discard, locked
 from storage.recipe import Reference
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ def collect(store: Store, keep: Iterable[Reference], *, dry_run: bool) -> list[P
             garbage = _garbage(store, kept)
             for folder in garbage:
                 discard(folder, store.trash)
-            with explained(store.trash):
-                shutil.rmtree(store.trash, ignore_errors=True)
+            shutil.rmtree(store.trash, ignore_errors=True)  # also what a killed run left there
             return garbage
     except BlockingIOError as error:
         raise StoreInUseError(

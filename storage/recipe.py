@@ -100,7 +100,7 @@ class Reference:
 
     def __post_init__(self) -> None:
         check_stage(self.stage)
-        if not isinstance(self.key, str) or not _KEY.fullmatch(self.key):
+        if not isinstance(self.key, str) or not is_key(self.key):
             raise RecipeError(
                 f"{self.key!r} is not a key: a key is {KEY_LENGTH} hexadecimal digits "
                 "(Store.resolve accepts an abbreviated one)"
@@ -116,9 +116,19 @@ class Reference:
         return cls(stage, key)
 
 
+def is_stage(name: str) -> bool:
+    """Return whether `name` can name a stage, and so a folder of the store."""
+    return _STAGE.fullmatch(name) is not None and name not in _RESERVED_STAGES
+
+
+def is_key(name: str) -> bool:
+    """Return whether `name` has the form of a key."""
+    return _KEY.fullmatch(name) is not None
+
+
 def check_stage(stage: str) -> None:
-    """Raise `RecipeError` unless `stage` can name a folder of the store."""
-    if not isinstance(stage, str) or not _STAGE.fullmatch(stage) or stage in _RESERVED_STAGES:
+    """Raise `RecipeError` unless `stage` can name a stage."""
+    if not isinstance(stage, str) or not is_stage(stage):
         raise RecipeError(
             f"{stage!r} cannot name a stage: use lower-case letters, digits, '-' and '_', "
             f"beginning with a letter, and none of {sorted(_RESERVED_STAGES)}"
@@ -155,9 +165,7 @@ class Recipe:
     def __post_init__(self) -> None:
         check_stage(self.stage)
         if not isinstance(self.version, str) or not self.version:
-            raise RecipeError(
-                f"version of stage {self.stage!r} is {self.version!r}: give a string"
-            )
+            raise RecipeError(f"version of {self.stage!r} is {self.version!r}: give a string")
         if not isinstance(self.parameters, Mapping):
             raise RecipeError(f"parameters of stage {self.stage!r} must be a dictionary")
         for name, reference in self.inputs.items():

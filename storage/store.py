@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from storage import collection, verification
 from storage.artifact import Artifact
-from storage.errors import MissingArtifactError, UnknownReferenceError
+from storage.errors import DamagedArtifactError, MissingArtifactError, UnknownReferenceError
 from storage.files import TEMPORARY_SUFFIX, discard, locked, publish
-from storage.recipe import KEY_LENGTH, Recipe, Reference, check_stage
+from storage.recipe import KEY_LENGTH, Recipe, Reference, check_stage, is_key, is_stage
 from storage.verification import Problem
 from storage.writer import Writer
 
@@ -64,7 +64,12 @@ class Store:
         artifact = Artifact(reference, self.path(reference))
         if not artifact.path.is_dir():
             return None
-        _ = artifact.manifest
+        try:
+            _ = artifact.manifest
+        except DamagedArtifactError:
+            if not artifact.path.is_dir():  # collected this very moment
+                return None
+            raise
         return artifact
 
     def open(self, reference: Reference) -> Artifact:
@@ -101,17 +106,17 @@ class Store:
         UnknownReferenceError
             Nothing matches, or more than one artifact; the message lists which.
         """
-        before, _, prefix = text.strip().rpartition("/")
-        wanted = before or stage
+        before, _, prefix = text.strip().lower().rpartition("/")
+        stages = {name for name in (before, stage) if name}
         matches = [
             reference
             for reference in self.references()
-            if reference.key.startswith(prefix.lower()) and wanted in (None, reference.stage)
+            if prefix and reference.key.startswith(prefix) and stages <= {reference.stage}
         ]
-        if len(matches) == 1 and prefix and (stage is None or matches[0].stage == stage):
+        if len(matches) == 1:
             return matches[0]
-        kind = f"{wanted} artifact" if wanted else "artifact"
-        if not prefix or not matches or len(matches) == 1:
+        if not matches:
+            kind = f"{stage} artifact" if stage else "artifact"
             raise UnknownReferenceError(
                 f"{text!r} names no {kind} in {self.root}: give a key, or the beginning of one, "
                 f"as 'cppcl store ls' lists them"
@@ -183,11 +188,10 @@ class Store:
         if not self.root.is_dir():
             return
         for folder in sorted(self.root.iterdir()):
-            if folder.name in (self.trash.name, "locks") or stage not in (None, folder.name):
-                continue
-            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-                if path.is_dir() and len(path.name) == KEY_LENGTH:
-                    yield Reference(folder.name, path.name)
+            if is_stage(folder.name) and folder.is_dir() and stage in (None, folder.name):
+                for path in sorted(folder.iterdir()):
+                    if is_key(path.name) and path.is_dir():
+                        yield Reference(folder.name, path.name)
 
     def artifacts(self, stage: str | None = None) -> Iterator[Artifact]:
         """Iterate over the published artifacts, by stage and key.

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.artifact import MANIFEST, RUN
-from storage.blocks import METADATA, Layout, StoredArray, array_folder, note_folder, write_block
+from storage.blocks import METADATA, Layout, StoredArray, array_folder, note_folder
 from storage.errors import BlockError, DamagedArtifactError
 from storage.files import (
     check_name,
@@ -117,9 +117,7 @@ class Writer:
         values = np.asarray(values)
         layout = Layout.declare(name, values.shape, values.dtype, rows_per_block)
         self._declare(name, layout, keep_blocks=False)
-        native = values.astype(layout.dtype, copy=False)
-        for block in range(layout.n_blocks):
-            write_block(self.path, name, block, native[layout.rows(block)])
+        self._stored(name).fill(values)
 
     def put_json(self, name: str, value: Any) -> None:
         """Write a JSON file, keys in the order given; NumPy scalars and tuples are converted."""

@@ -1,0 +1,207 @@
+"""Block grids: whatever the grid and the order of writing, the rows come back exactly."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storage import BlockError, Recipe, RecipeError, Store, Writer, write_block, write_block_note
+from storage.blocks import DEFAULT_BLOCK_BYTES, Layout, raw_bytes
+
+
+@st.composite
+def arrays(draw: st.DrawFn) -> np.ndarray:
+    dtype = draw(st.sampled_from(["bool", "int32", "int64", "uint8", "float32", "float64"]))
+    tail = draw(st.lists(st.integers(0, 3), max_size=2))
+    shape = (draw(st.integers(0, 30)), *tail)
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    # Mostly zeros, so that whole blocks of zeros occur.
+    return (rng.integers(0, 2, shape) * rng.normal(0, 9, shape)).astype(dtype)
+
+
+@settings(max_examples=60, deadline=None)
+@given(values=arrays(), rows_per_block=st.integers(1, 40), data=st.data())
+def test_blocks_reassemble_exactly(
+    tmp_path_factory: pytest.TempPathFactory, values: np.ndarray, rows_per_block: int, data: Any
+) -> None:
+    store = Store(tmp_path_factory.mktemp("grid"))
+
+    def create(writer: Writer) -> None:
+        writer.array("x", shape=values.shape, dtype=values.dtype, rows_per_block=rows_per_block)
+        blocks = writer.pending_blocks("x")
+        assert len(blocks) == writer.n_blocks("x")
+        if values.size:
+            assert len(blocks) == -(-len(values) // rows_per_block)
+        for block in data.draw(st.permutations(blocks)):
+            rows = values[block * rows_per_block : (block + 1) * rows_per_block]
+            write_block(str(writer.path), "x", block, rows)
+        assert writer.pending_blocks("x") == []
+
+    artifact = store.get_or_create(Recipe("grid", "1"), create).artifact
+    read = artifact.array("x")
+    assert read.dtype == values.dtype
+    np.testing.assert_array_equal(read, values)
+    assert artifact.shape("x") == values.shape
+    n_rows = len(values)
+    if n_rows:
+        numbers = data.draw(st.lists(st.integers(-n_rows, n_rows - 1), max_size=12))
+        np.testing.assert_array_equal(
+            artifact.rows("x", numbers), values[np.array(numbers, np.int64)]
+        )
+    part = slice(*data.draw(st.tuples(*[st.none() | st.integers(-35, 35)] * 2)))
+    np.testing.assert_array_equal(artifact.rows("x", part), values[part])
+    assert store.verify() == []
+
+
+def test_rows_read_only_their_blocks(
+    store: Store, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.arange(100, dtype=np.float32)
+    artifact = store.get_or_create(
+        recipe, lambda writer: writer.put_array("x", values, rows_per_block=10)
+    ).artifact
+    from storage.blocks import StoredArray
+
+    read: list[int] = []
+    read_block = StoredArray.read_block
+
+    def counted(self: StoredArray, block: int) -> np.ndarray:
+        read.append(block)
+        return read_block(self, block)
+
+    monkeypatch.setattr(StoredArray, "read_block", counted)
+    np.testing.assert_array_equal(artifact.rows("x", [95, 3, 99, 3]), [95, 3, 99, 3])
+    assert sorted(read) == [0, 9]
+
+
+@pytest.mark.parametrize("rows", [[10], [-11], np.array([[1]]), [1.0], np.array([True] * 10)])
+def test_rows_that_are_no_rows(store: Store, recipe: Recipe, rows: Any) -> None:
+    artifact = store.get_or_create(recipe, lambda w: w.put_array("x", np.zeros(10))).artifact
+    with pytest.raises(IndexError, match="'x'"):
+        artifact.rows("x", rows)
+
+
+@pytest.mark.parametrize(
+    ("block", "values", "message"),
+    [
+        (0, np.zeros((3, 2), np.float32), r"block 0 of array 'x' takes float32 of shape \(4, 2\)"),
+        (2, np.zeros((4, 2), np.float32), r"takes float32 of shape \(2, 2\)"),
+        (0, np.zeros((4, 3), np.float32), r"but got float32 of shape \(4, 3\)"),
+        (0, np.zeros((4, 2), np.float64), "but got float64"),
+        (3, np.zeros((4, 2), np.float32), "block 3 is not one of the 3 blocks"),
+        (-1, np.zeros((4, 2), np.float32), "block -1 is not"),
+    ],
+)
+def test_wrong_block_is_refused_and_nothing_written(
+    store: Store, recipe: Recipe, block: int, values: np.ndarray, message: str
+) -> None:
+    def create(writer: Writer) -> None:
+        writer.array("x", shape=(10, 2), dtype=np.float32, rows_per_block=4)
+        with pytest.raises(BlockError, match=message):
+            write_block(writer.path, "x", block, values)
+        assert writer.pending_blocks("x") == [0, 1, 2]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.get_or_create(recipe, create)
+
+
+def test_undeclared_array(store: Store, recipe: Recipe) -> None:
+    def create(writer: Writer) -> None:
+        with pytest.raises(BlockError, match=r"call Writer.array first"):
+            writer.pending_blocks("x")
+        with pytest.raises(BlockError, match=r"call Writer.array first"):
+            write_block(writer.path, "x", 0, np.zeros(1))
+        writer.put_array("x", np.zeros(1))
+        with pytest.raises(BlockError, match="already declared"):
+            writer.put_array("x", np.zeros(1))
+
+    store.get_or_create(recipe, create)
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        (np.array(["a"]), {}, "has dtype <U1"),
+        (np.zeros(2, complex), {}, "has dtype complex128"),
+        (np.array(1.0), {}, r"has shape \(\): give at least one dimension"),
+        (np.zeros(2), {"rows_per_block": 0}, "rows_per_block is 0"),
+    ],
+)
+def test_arrays_that_cannot_be_stored(
+    store: Store, recipe: Recipe, values: np.ndarray, options: dict[str, int], message: str
+) -> None:
+    with pytest.raises(BlockError, match=message):
+        store.get_or_create(recipe, lambda writer: writer.put_array("x", values, **options))
+
+
+def test_block_too_large_for_the_codecs() -> None:
+    with pytest.raises(BlockError, match="at most 2147483647 bytes"):
+        Layout.declare("x", (2**20, 2**10), np.float64, 2**18)
+
+
+def test_default_blocks_are_near_four_mebibytes() -> None:
+    layout = Layout.declare("x", (100_000, 1280), np.float32, None)
+    assert DEFAULT_BLOCK_BYTES / 2 < layout.rows_per_block * 1280 * 4 <= DEFAULT_BLOCK_BYTES
+    assert Layout.declare("x", (3, 2), np.float32, None).rows_per_block == 3
+
+
+@pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "-x", "naïve", "a b"])
+def test_bad_names(store: Store, recipe: Recipe, name: str) -> None:
+    with pytest.raises(RecipeError, match="cannot be a name"):
+        store.get_or_create(recipe, lambda writer: writer.put_array(name, np.zeros(1)))
+    for bad in {name, f"{name}/x", "/x", "a/../b"} - {"a/b", "a/b/x"}:
+        with pytest.raises(RecipeError, match="cannot be a name"):
+            store.get_or_create(recipe, lambda writer, bad=bad: writer.put_text(bad, ""))
+
+
+def test_big_endian_and_strided_values(store: Store, recipe: Recipe) -> None:
+    values = np.arange(24, dtype=">f4").reshape(4, 6)[::-1, ::2]
+    artifact = store.get_or_create(recipe, lambda w: w.put_array("x", values)).artifact
+    assert artifact.dtype("x") == np.dtype("<f4")
+    np.testing.assert_array_equal(artifact.array("x"), values)
+    assert bytes(raw_bytes(values)) == values.astype("<f4").tobytes()
+
+
+def test_block_notes_survive_and_are_not_published(store: Store, recipe: Recipe) -> None:
+    def create(writer: Writer) -> None:
+        writer.array("x", shape=(4,), dtype=bool, rows_per_block=2)
+        for block in (1, 0):
+            write_block_note(writer.path, "x", block, {"skipped": np.int64(block)})
+            write_block(writer.path, "x", block, np.ones(2, bool))
+        assert list(writer.block_notes("x").items()) == [(0, {"skipped": 0}), (1, {"skipped": 1})]
+        writer.put_json("skipped.json", writer.block_notes("x")[1])
+
+    artifact = store.get_or_create(recipe, create).artifact
+    assert artifact.json("skipped.json") == {"skipped": 1}
+    assert not (artifact.path / "notes").exists()
+    assert artifact.rows_per_block("x") == 2
+
+
+def test_digest_is_computed_in_bounded_memory(
+    store: Store, recipe: Recipe, create: Callable[[Writer], None], tmp_path: Path
+) -> None:
+    block_bytes, n_blocks = 2**20, 48
+    block = np.random.default_rng(0).standard_normal((1, block_bytes // 8))
+
+    def create_large(writer: Writer) -> None:
+        writer.array("x", shape=(n_blocks, *block.shape[1:]), dtype=float, rows_per_block=1)
+        for number in range(n_blocks):
+            write_block(writer.path, "x", number, block)
+        tracemalloc.reset_peak()
+
+    Store(tmp_path / "warm").get_or_create(recipe, create)  # imports do not count
+    tracemalloc.start()
+    try:
+        store.get_or_create(recipe, create_large)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * block_bytes

@@ -1,0 +1,382 @@
+"""An artifact is whole or not there: kill, resume, races, replacement."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from storage import (
+    Artifact,
+    BlockError,
+    DamagedArtifactError,
+    Recipe,
+    Store,
+    StoreAccessError,
+    Writer,
+    files,
+    write_block,
+)
+
+N_BLOCKS = 6
+RECIPE = Recipe("blocks", "1", {"n": N_BLOCKS})
+
+# Writes blocks, says so after each, and once `stop` of them are there waits to be killed.
+WRITE_AND_STOP = """
+import sys
+import numpy as np
+from storage import Recipe, Store, write_block
+
+root, stop = sys.argv[1], int(sys.argv[2])
+
+def create(writer):
+    writer.array("x", shape=(12, 2), dtype="float32", rows_per_block=2)
+    for block in writer.pending_blocks("x"):
+        if block == stop:
+            (writer.path / "arrays" / "x" / "c.9.0.half-written.partial").write_bytes(b"half")
+            print("stopped", flush=True)
+            sys.stdin.readline()
+        write_block(writer.path, "x", block, np.full((2, 2), block, np.float32))
+
+Store(root).get_or_create(Recipe("blocks", "1", {"n": 6}), create)
+print("published", flush=True)
+"""
+
+# Holds the lock inside `create` until told to go on.
+CREATE_WHEN_TOLD = """
+import sys
+from storage import Recipe, Store
+
+def create(writer):
+    print("creating", flush=True)
+    sys.stdin.readline()
+    writer.put_text("who.txt", sys.argv[2])
+
+outcome = Store(sys.argv[1]).get_or_create(Recipe("race", "1"), create)
+print(outcome.cached, outcome.artifact.text("who.txt"), flush=True)
+"""
+
+# The same, but says when it has to wait, and must never create.
+WAIT = """
+import logging, sys
+from storage import Recipe, Store
+
+logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(message)s")
+
+def create(writer):
+    raise AssertionError("made twice")
+
+outcome = Store(sys.argv[1]).get_or_create(Recipe("race", "1"), create)
+print(outcome.cached, outcome.artifact.text("who.txt"), flush=True)
+"""
+
+
+def expected() -> np.ndarray:
+    return np.repeat(np.arange(N_BLOCKS, dtype=np.float32), 2)[:, None] * np.ones((1, 2), "f4")
+
+
+@pytest.mark.parametrize("stop", [0, 3, 5])
+def test_killed_run_is_resumed(store: Store, child: Callable[..., Any], stop: int) -> None:
+    process = child(WRITE_AND_STOP, store.root, stop)
+    assert process.stdout.readline() == "stopped\n"
+    process.kill()
+    process.wait()
+    assert store.find(RECIPE.reference) is None
+    assert list(store.artifacts()) == []
+    made = []
+
+    def create(writer: Writer) -> None:
+        writer.array("x", shape=(12, 2), dtype="float32", rows_per_block=2)
+        for block in writer.pending_blocks("x"):
+            made.append(block)
+            write_block(writer.path, "x", block, np.full((2, 2), block, np.float32))
+
+    outcome = store.get_or_create(RECIPE, create)
+    assert made == list(range(stop, N_BLOCKS))
+    assert not outcome.cached
+    assert outcome.artifact.run["resumed"]
+    np.testing.assert_array_equal(outcome.artifact.array("x"), expected())
+    assert not list(store.root.rglob("*.partial"))  # also not the half-written chunk
+    assert store.verify() == []
+
+
+def test_of_two_processes_one_makes_it_and_the_other_waits(
+    store: Store, child: Callable[..., Any]
+) -> None:
+    first = child(CREATE_WHEN_TOLD, store.root, "first")
+    assert first.stdout.readline() == "creating\n"
+    second = child(WAIT, store.root)
+    assert second.stdout.readline().startswith("waiting for ")
+    first.communicate("go on\n")
+    assert second.communicate()[0] == "True first\n"
+    assert (first.returncode, second.returncode) == (0, 0)
+
+
+def test_lock_of_a_killed_process_is_free(store: Store, child: Callable[..., Any]) -> None:
+    holder = child(CREATE_WHEN_TOLD, store.root, "killed")
+    assert holder.stdout.readline() == "creating\n"
+    holder.kill()
+    holder.wait()
+    outcome = store.get_or_create(Recipe("race", "1"), lambda w: w.put_text("who.txt", "next"))
+    assert (outcome.cached, outcome.artifact.text("who.txt")) == (False, "next")
+
+
+def test_threads_exclude_each_other_too(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    waiting, outcomes, made = threading.Event(), [], []
+
+    class Announce(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            waiting.set()
+
+    def create(writer: Writer) -> None:
+        made.append(writer)
+        if len(made) == 1:
+            other.start()
+            assert waiting.wait(30)
+        writer.put_text("x", "y")
+
+    other = threading.Thread(target=lambda: outcomes.append(store.get_or_create(RECIPE, create)))
+    handler = Announce()
+    files.logger.addHandler(handler)
+    caplog.set_level(logging.INFO, files.logger.name)
+    try:
+        outcomes.append(store.get_or_create(RECIPE, create))
+        other.join(30)
+    finally:
+        files.logger.removeHandler(handler)
+    assert sorted(outcome.cached for outcome in outcomes) == [False, True]
+    assert len(made) == 1
+
+
+def test_exception_leaves_the_blocks_and_nothing_published(store: Store, recipe: Recipe) -> None:
+    def fail(writer: Writer) -> None:
+        writer.array("x", shape=(4,), dtype="int64", rows_per_block=2)
+        write_block(writer.path, "x", 1, np.array([2, 3]))
+        writer.put_text("leftover", "x")
+        raise RuntimeError("no more pictures")
+
+    with pytest.raises(RuntimeError, match="no more pictures"):
+        store.get_or_create(recipe, fail)
+    assert store.find(recipe.reference) is None
+
+    def go_on(writer: Writer) -> None:
+        writer.array("x", shape=(4,), dtype="int64", rows_per_block=2)
+        assert writer.pending_blocks("x") == [0]
+        write_block(writer.path, "x", 0, np.array([0, 1]))
+
+    artifact = store.get_or_create(recipe, go_on).artifact
+    np.testing.assert_array_equal(artifact.array("x"), [0, 1, 2, 3])
+    assert artifact.names == ["x"]
+    assert not (artifact.path / "files").exists()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"shape": (6,), "dtype": "int64", "rows_per_block": 2},
+        {"shape": (4,), "dtype": "int32", "rows_per_block": 2},
+        {"shape": (4,), "dtype": "int64", "rows_per_block": 1},
+    ],
+)
+def test_another_grid_starts_afresh(store: Store, recipe: Recipe, other: dict[str, Any]) -> None:
+    def fail(writer: Writer) -> None:
+        writer.array("x", **other)
+        values = np.zeros(other["rows_per_block"], other["dtype"])
+        write_block(writer.path, "x", 0, values)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        store.get_or_create(recipe, fail)
+
+    def create(writer: Writer) -> None:
+        writer.array("x", shape=(4,), dtype="int64", rows_per_block=2)
+        assert writer.pending_blocks("x") == [0, 1]
+        for block in (0, 1):
+            write_block(writer.path, "x", block, np.array([5, 6]))
+
+    artifact = store.get_or_create(recipe, create).artifact
+    np.testing.assert_array_equal(artifact.array("x"), [5, 6, 5, 6])
+
+
+def test_unwritten_block_is_not_published(store: Store, recipe: Recipe) -> None:
+    def create(writer: Writer) -> None:
+        writer.array("x", shape=(6,), dtype="int64", rows_per_block=2)
+        write_block(writer.path, "x", 0, np.zeros(2, np.int64))
+
+    with pytest.raises(BlockError, match="2 of 3 blocks were not written, the first is block 1"):
+        store.get_or_create(recipe, create)
+    assert store.find(recipe.reference) is None
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "empty"])
+def test_block_damaged_before_publishing_is_caught_and_made_again(
+    store: Store, recipe: Recipe, damage: str
+) -> None:
+    made = []
+
+    def create(writer: Writer) -> None:
+        writer.array("x", shape=(6,), dtype="int64", rows_per_block=2)
+        pending = writer.pending_blocks("x")
+        made.append(pending)
+        for block in pending:
+            write_block(writer.path, "x", block, np.array([block, 7]))
+        chunk = writer.path / "arrays" / "x" / "c.1"
+        if len(made) == 1:
+            data = bytearray(chunk.read_bytes())
+            data[5] ^= 4
+            chunk.write_bytes({"flip": data, "truncate": data[:-3], "empty": b""}[damage])
+
+    error = BlockError if damage == "empty" else DamagedArtifactError
+    with pytest.raises(error, match="block 1"):
+        store.get_or_create(recipe, create)
+    artifact = store.get_or_create(recipe, create).artifact
+    assert made == [[0, 1, 2], [1]]
+    np.testing.assert_array_equal(artifact.array("x"), [0, 7, 1, 7, 2, 7])
+
+
+def test_force_replaces_while_the_old_one_stays_readable(
+    store: Store, artifact: Artifact, recipe: Recipe, create: Callable[[Writer], None]
+) -> None:
+    before = artifact.array("features")
+    assert artifact.run["notes"] == {"device": "cpu"}
+
+    def create_again(writer: Writer) -> None:
+        np.testing.assert_array_equal(store.open(recipe.reference).array("features"), before)
+        create(writer)
+        writer.note(device="gpu")
+
+    outcome = store.get_or_create(recipe, create_again, force=True)
+    assert not outcome.cached
+    assert outcome.artifact.run["notes"] == {"device": "gpu"}
+    assert store.verify() == []
+    assert not list((store.root / ".trash").iterdir())
+    assert [path.name for path in (store.root / "features").iterdir()] == [recipe.key]
+
+
+def test_failed_force_leaves_the_old_one(store: Store, artifact: Artifact, recipe: Recipe) -> None:
+    def fail(writer: Writer) -> None:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        store.get_or_create(recipe, fail, force=True)
+    assert store.verify() == []
+    assert store.get_or_create(recipe, fail).cached
+
+
+def test_force_does_not_reuse_blocks(store: Store, recipe: Recipe) -> None:
+    made = []
+
+    def create(writer: Writer) -> None:
+        writer.array("x", shape=(2,), dtype="int64", rows_per_block=1)
+        made.append(writer.pending_blocks("x"))
+        write_block(writer.path, "x", 0, np.zeros(1, np.int64))
+        raise RuntimeError
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            store.get_or_create(recipe, create, force=True)
+    assert made == [[0, 1], [0, 1]]
+
+
+def test_reader_never_sees_a_gap_while_it_is_replaced(
+    store: Store, artifact: Artifact, recipe: Recipe, create: Callable[[Writer], None]
+) -> None:
+    stop, errors, reads = threading.Event(), [], []
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                reads.append(store.open(recipe.reference).bytes("picture.png") is not None)
+            except Exception as error:
+                errors.append(error)
+                return
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(6):
+        store.get_or_create(recipe, create, force=True)
+    stop.set()
+    reader.join()
+    assert errors == []
+    assert reads
+
+
+def test_replacement_without_an_atomic_exchange(
+    store: Store,
+    artifact: Artifact,
+    recipe: Recipe,
+    create: Callable[[Writer], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(files, "_exchange", lambda first, second: False)
+    assert not store.get_or_create(recipe, create, force=True).cached
+    assert store.verify() == []
+    monkeypatch.undo()
+    monkeypatch.setattr(files.sys, "platform", "darwin")
+    assert not files._exchange(store.root, artifact.path)
+
+
+def test_same_recipe_gives_the_same_bytes(
+    tmp_path: Path, artifact: Artifact, recipe: Recipe, create: Callable[[Writer], None]
+) -> None:
+    other = Store(tmp_path / "other").get_or_create(recipe, create).artifact
+    paths = sorted(p.relative_to(artifact.path) for p in artifact.path.rglob("*") if p.is_file())
+    assert len(paths) == 19
+    for path in paths:
+        if path.name != "run.json":
+            assert (other.path / path).read_bytes() == (artifact.path / path).read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    ("number", "mend"),
+    [
+        (errno.ENOSPC, "No space left on device. The disk is full: free some space"),
+        (errno.EACCES, "Permission denied. Change the owner or mode"),
+        (errno.EROFS, "Read-only file system. The file system is read-only"),
+    ],
+)
+@pytest.mark.parametrize("target", ["c.", ".m.json."])
+def test_refusal_by_the_file_system_names_place_and_mend(
+    store: Store,
+    recipe: Recipe,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    mend: str,
+    target: str,
+) -> None:
+    open_path = Path.open
+
+    def full(path: Path, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        if "w" in mode and path.name.startswith(target):
+            raise OSError(number, os.strerror(number), str(path))
+        return open_path(path, mode, *arguments, **options)
+
+    def create(writer: Writer) -> None:
+        writer.put_array("x", np.zeros(3))
+        writer.put_json("m.json", {})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", full)
+        with pytest.raises(StoreAccessError, match=mend) as caught:
+            store.get_or_create(recipe, create)
+    assert str(store.root) in str(caught.value)
+    assert store.find(recipe.reference) is None
+    assert store.get_or_create(recipe, create).artifact.array("x").tolist() == [0, 0, 0]
+
+
+def test_other_errors_of_the_file_system_pass(store: Store, recipe: Recipe) -> None:
+    def create(writer: Writer) -> None:
+        Path("no such picture.png").read_bytes()
+
+    with pytest.raises(FileNotFoundError):
+        store.get_or_create(recipe, create)
+    (store.root.parent / "file").write_text("")
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
+        Store(store.root.parent / "file").get_or_create(recipe, create)

@@ -1,0 +1,258 @@
+"""What comes back, and that damage anywhere is found and named."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from storage import (
+    Artifact,
+    DamagedArtifactError,
+    MissingArtifactError,
+    Recipe,
+    Reference,
+    Store,
+    StoreError,
+    Writer,
+)
+from storage.files import sealed
+
+# Reads everything while any attempt to write to the file system ends the process.
+READ_ONLY = """
+import os, sys
+from storage import Reference, Store
+
+def refuse(event, arguments):
+    if event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        raise SystemExit(f"opened {arguments[0]} for writing")
+    if event in ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "fcntl.flock"):
+        raise SystemExit(f"{event} {arguments}")
+
+store, reference = Store(sys.argv[1]), Reference.parse(sys.argv[2])
+import zarr  # compiled modules may be written by the import itself
+sys.addaudithook(refuse)
+artifact = store.open(store.resolve(reference.key[:8]))
+outcome = store.get_or_create(artifact.recipe, lambda writer: sys.exit("made again"))
+print(outcome.cached, artifact.array("features").shape, artifact.rows("labels", [1]),
+      artifact.json("history.json")["title"], len(store.verify()), len(store.gc([], dry_run=True)))
+"""
+
+
+def flip(path: Path, position: int, bit: int) -> bytes:
+    original = path.read_bytes()
+    data = bytearray(original)
+    data[position] ^= 1 << bit
+    path.write_bytes(data)
+    return original
+
+
+def test_everything_comes_back(artifact: Artifact, contents: dict[str, np.ndarray]) -> None:
+    for name, values in contents.items():
+        read = artifact.array(name)
+        assert read.dtype == values.dtype
+        np.testing.assert_array_equal(read, values)
+    assert artifact.json("history.json") == {"loss": [0.5, 0.25], "title": "Übung"}
+    assert artifact.text("pages/report.html") == "<p>ä</p>"
+    assert artifact.bytes("picture.png") == bytes(range(256))
+    assert artifact.file_path("picture.png").read_bytes() == bytes(range(256))
+    assert set(contents) < set(artifact.names)
+    assert len(artifact.names) == 8
+    assert artifact.n_bytes == sum(p.stat().st_size for p in artifact.path.rglob("*.*"))
+
+
+def test_recipe_comes_back(artifact: Artifact, recipe: Recipe, store: Store) -> None:
+    assert artifact.recipe == recipe
+    assert (artifact.version, artifact.parameters, artifact.inputs) == (
+        "1",
+        {"size": 64, "scale": 0.1},
+        {},
+    )
+    codes = Recipe("codes", "3", {}, {"features": artifact.reference})
+    made = store.get_or_create(codes, lambda writer: None).artifact
+    assert made.inputs == {"features": artifact.reference}
+    assert repr(made) == f"Artifact('codes/{codes.key}')"
+
+
+def test_run_says_what_may_differ(artifact: Artifact) -> None:
+    run = artifact.run
+    assert run["notes"] == {"device": "cpu"}
+    assert 0 <= run["seconds"] < 60
+    assert run["peak_memory_bytes"] > 2**24
+    assert run["libraries"]["numpy"] == np.__version__
+    assert not run["resumed"]
+    assert "seconds" not in artifact.manifest
+
+
+def test_reading_writes_nothing(
+    store: Store, artifact: Artifact, child: Callable[..., Any]
+) -> None:
+    process = child(READ_ONLY, store.root, artifact.reference)
+    assert process.communicate()[0] == "True (10, 3) [1] Übung 0 1\n"
+    assert process.returncode == 0
+
+
+def test_a_store_without_artifacts_is_not_made(tmp_path: Path, recipe: Recipe) -> None:
+    store = Store(tmp_path / "none")
+    assert store.find(recipe.reference) is None
+    assert list(store.artifacts()) == store.verify() == store.gc([]) == []
+    with pytest.raises(MissingArtifactError) as caught:
+        store.open(recipe.reference)
+    assert str(store.path(recipe.reference)) in str(caught.value)
+    assert "cppcl run EXPERIMENT --from features" in str(caught.value)
+    assert not store.root.exists()
+    assert repr(store) == f"Store({str(store.root)!r})"
+
+
+def test_unknown_name(artifact: Artifact) -> None:
+    with pytest.raises(KeyError, match=r"has no array 'codes', only .*'features'"):
+        artifact.array("codes")
+    with pytest.raises(KeyError, match=r"has no file 'features', only .*'history.json'"):
+        artifact.bytes("features")
+
+
+def test_every_flipped_byte_of_a_chunk_is_caught(artifact: Artifact) -> None:
+    rng = np.random.default_rng(0)
+    intact = artifact.array("features")
+    for block in range(3):
+        chunk = artifact.path / "arrays" / "features" / f"c.{block}.0"
+        for position in range(chunk.stat().st_size):
+            original = flip(chunk, position, int(rng.integers(8)))
+            with pytest.raises(DamagedArtifactError) as caught:
+                artifact.rows("features", [4 * block])
+            chunk.write_bytes(original)
+            message = str(caught.value)
+            assert message.startswith(f"array 'features', block {block} (rows {4 * block} to ")
+            assert str(chunk) in message
+            assert "cppcl store verify" in message
+            assert "--force features" in message
+    np.testing.assert_array_equal(artifact.array("features"), intact)
+
+
+def test_flipped_bits_anywhere_are_found_and_named(store: Store, artifact: Artifact) -> None:
+    rng = np.random.default_rng(1)
+    paths = sorted(path for path in artifact.path.rglob("*") if path.is_file())
+    assert {"zarr.json", "manifest.json", "run.json"} < {path.name for path in paths}
+    assert store.verify() == []
+    for path in paths:
+        size = path.stat().st_size
+        for position in {0, size - 1, *rng.integers(0, size, 6).tolist()}:
+            original = flip(path, position, int(rng.integers(8)))
+            problems = store.verify()
+            path.write_bytes(original)
+            assert problems, (path, position)
+            assert all(problem.reference == artifact.reference for problem in problems)
+            assert any(str(path) in problem.what for problem in problems)
+            inside = path.relative_to(artifact.path).parts
+            name = inside[1] if inside[0] == "arrays" else "/".join(inside).removeprefix("files/")
+            assert name in {problem.name for problem in problems}
+    assert store.verify() == []
+
+
+@pytest.mark.parametrize("name", ["zarr.json", "manifest.json", "run.json"])
+def test_flipped_metadata_stops_reading(store: Store, artifact: Artifact, name: str) -> None:
+    path = next(artifact.path.rglob(name))
+    array = path.parent.name if name == "zarr.json" else "features"
+    rng = np.random.default_rng(2)
+    for position in rng.integers(0, path.stat().st_size, 40):
+        original = flip(path, int(position), int(rng.integers(8)))
+        with pytest.raises(DamagedArtifactError, match=name):
+            store.open(artifact.reference).array(array)
+        path.write_bytes(original)
+
+
+def test_deleted_chunk_is_named(store: Store, artifact: Artifact) -> None:
+    chunk = artifact.path / "arrays" / "features" / "c.1.0"
+    chunk.unlink()
+    with pytest.raises(DamagedArtifactError, match=rf"rows 4 to 7\): {chunk} is missing"):
+        artifact.array("features")
+    with pytest.raises(DamagedArtifactError, match="block 1"):
+        artifact.rows("features", slice(5, 6))
+    assert artifact.rows("features", slice(0, 4)).shape == (4, 3)
+    (problem,) = store.verify()
+    assert (problem.reference, problem.name) == (artifact.reference, "features")
+    assert f"{chunk} is missing" in problem.what
+
+
+def test_chunk_in_the_wrong_place_is_caught(store: Store, artifact: Artifact) -> None:
+    folder = artifact.path / "arrays" / "features"
+    shutil.copy(folder / "c.0.0", folder / "c.1.0")  # intact by its own crc32c
+    with pytest.raises(DamagedArtifactError, match=r"'features'.*not those that were published"):
+        artifact.array("features")
+    (problem,) = store.verify()
+    assert problem.name == "features"
+
+
+@pytest.mark.parametrize(
+    "inside",
+    ["manifest.json", "run.json", "arrays/labels/zarr.json", "files/history.json"],
+)
+def test_missing_file_is_named(store: Store, artifact: Artifact, inside: str) -> None:
+    path = artifact.path / inside
+    path.unlink()
+    problems = store.verify([artifact.reference])
+    assert any(f"{path} is missing" in problem.what for problem in problems)
+    reads = {"history.json": lambda a: a.bytes("history.json")}
+    with pytest.raises(DamagedArtifactError, match=path.name):
+        reads.get(path.name, lambda a: a.array("labels"))(
+            Artifact(artifact.reference, artifact.path)
+        )
+
+
+def test_altered_and_additional_files(store: Store, artifact: Artifact) -> None:
+    (artifact.path / "files" / "history.json").write_text("{}")
+    with pytest.raises(DamagedArtifactError, match=r"file 'history.json': .* was altered"):
+        artifact.json("history.json")
+    (artifact.path / "arrays" / "labels" / "c.9").write_bytes(b"")
+    assert [problem.name for problem in store.verify()] == ["history.json", "arrays/labels/c.9"]
+
+
+def test_renamed_folder_is_caught(store: Store, artifact: Artifact) -> None:
+    other = Reference("features", "0" * 32)
+    artifact.path.rename(store.path(other))
+    with pytest.raises(DamagedArtifactError, match=f"belongs to {artifact.reference}"):
+        store.open(other)
+    (problem,) = store.verify()
+    assert problem.reference == other
+
+
+def test_manifest_that_is_valid_json_of_another_kind(store: Store, artifact: Artifact) -> None:
+    for text in ("[]", "null", '{"sha256": 1}', json.dumps({**artifact.manifest})):
+        (artifact.path / "manifest.json").write_text(text)
+        with pytest.raises(DamagedArtifactError, match=r"manifest.json is not as it was"):
+            store.find(artifact.reference)
+
+
+def test_metadata_of_another_array_is_caught(store: Store, artifact: Artifact) -> None:
+    # As if a run.json had been sealed over it: the manifest still says what the array is.
+    folder = artifact.path / "arrays"
+    shutil.copy(folder / "ok" / "zarr.json", folder / "labels" / "zarr.json")
+    run = artifact.run
+    run["metadata_sha256"]["labels"] = run["metadata_sha256"]["ok"]
+    (artifact.path / "run.json").write_bytes(sealed(run))
+    with pytest.raises(DamagedArtifactError, match=r"'labels'.*does not describe"):
+        store.open(artifact.reference).array("labels")
+    assert {problem.name for problem in store.verify()} == {"labels"}
+
+
+def test_get_or_create_refuses_a_damaged_artifact_and_force_mends_it(
+    store: Store, artifact: Artifact, recipe: Recipe, create: Callable[[Writer], None]
+) -> None:
+    (artifact.path / "manifest.json").write_text("{}")
+    with pytest.raises(DamagedArtifactError, match="--force features"):
+        store.get_or_create(recipe, create)
+    store.get_or_create(recipe, create, force=True)
+    assert store.verify() == []
+
+
+def test_errors_travel_between_processes() -> None:
+    for kind in StoreError.__subclasses__():
+        error = pickle.loads(pickle.dumps(kind("what and where")))
+        assert type(error) is kind
+        assert str(error) == "what and where"
