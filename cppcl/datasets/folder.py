@@ -95,8 +95,8 @@ class Folder:
             unnamed = sum((modality, key) not in ties for key in scans[modality].files)
             if unnamed:
                 found.append(
-                    f"{unnamed} pictures in {self._folder(modality)} are in no line of "
-                    f"{self.pairs} and are left out."
+                    f"{unnamed} picture(s) in {self._folder(modality)} left out: in no line of "
+                    f"{self.pairs}."
                 )
         found += one_sided("class", {row: label for row, (label, _) in ties.items()})
         if self.pairs is not None or self.pairing == "name":

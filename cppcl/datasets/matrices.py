@@ -116,12 +116,14 @@ class Matrices:
         for modality in MODALITIES:
             matrix = np.load(Path(root) / f"{modality}.npy", mmap_mode="r", allow_pickle=False)
             zero = [
-                start + row
+                start + int(row)
                 for start in range(0, len(matrix), _ROWS_A_BLOCK)
                 for row in np.flatnonzero(~matrix[start : start + _ROWS_A_BLOCK].any(axis=1))
             ]
             if zero:
-                found.append(f"{len(zero)} rows of the {modality} features are all zero.")
+                found.append(
+                    f"{len(zero)} row(s) of the {modality} features are all zero: {_some(zero)}."
+                )
         return found
 
     def _lines(self) -> dict[tuple[Modality, int], dict[str, str]]:
@@ -210,6 +212,6 @@ def _copy_finite(matrix: NDArray[Any], target: Path, source: Path) -> None:
     copy.flush()
     if bad:
         raise InputError(
-            f"{source}: {len(bad)} rows hold values that are not finite (NaN or infinite in "
+            f"{source}: {len(bad)} row(s) hold values that are not finite (NaN or infinite in "
             f"float32): {_some(bad)}; remove or replace them"
         )

@@ -39,12 +39,12 @@ class Scan:
         """Sentences on the files that were passed over."""
         found = []
         for names, what in (
-            (self.system, "hidden or system files"),
-            (self.others, "files that are no pictures by their extension"),
+            (self.system, "hidden or system file(s)"),
+            (self.others, "file(s) that are no pictures by their extension"),
         ):
             if names:
                 shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-                found.append(f"{len(names)} {what} in {self.folder} are ignored: {shown}.")
+                found.append(f"{len(names)} {what} in {self.folder} ignored ({shown}).")
         return found
 
 

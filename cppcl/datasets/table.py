@@ -85,7 +85,8 @@ class SampleTable:
     def to_csv(self) -> str:
         """Comma-separated text with a header line, readable by `from_csv`."""
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
+        # Quoted throughout: a bare carriage return in a file name would not be read back.
+        writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
         names = [field.name for field in fields(self)]
         writer.writerow(names)
         writer.writerows(zip(*(getattr(self, name) for name in names), strict=True))

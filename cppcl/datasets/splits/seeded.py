@@ -124,7 +124,7 @@ def category_findings(table: SampleTable, *, minimum_groups: int = 10) -> list[s
             small.append(label)
     if small:
         found.append(
-            f"{len(small)} labels have fewer than {minimum_groups} groups in a modality and are "
+            f"{len(small)} label(s) with fewer than {minimum_groups} groups in a modality are "
             f"left out of the split: {', '.join(small)}."
         )
     return found
