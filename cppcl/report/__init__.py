@@ -1,0 +1,23 @@
+"""Reports: one page that opens offline, with CSV and PNG files beside it."""
+
+from cppcl.report.data import (
+    MethodResult,
+    ProtocolResult,
+    QueryResult,
+    ReportData,
+    ResultGrid,
+    RetrievedPicture,
+    StageTime,
+)
+from cppcl.report.render import render_report
+
+__all__ = [
+    "MethodResult",
+    "ProtocolResult",
+    "QueryResult",
+    "ReportData",
+    "ResultGrid",
+    "RetrievedPicture",
+    "StageTime",
+    "render_report",
+]

@@ -148,10 +148,11 @@ def test_equal_codes_tie_exactly_in_the_ranking(metric, chunk):
             assert np.array_equal(order[which[order] == same], expected)
 
 
-def test_signed_zeros_are_equal_codes():
-    gallery = np.tile(codes(1, width=401), (200, 1))
-    gallery[::2, :50], gallery[1::2, :50] = 0.0, -0.0
-    orders = full_ranking(codes(6, width=401, seed=1), gallery, seed=2, chunk=37)
+@pytest.mark.parametrize("seed", range(10))
+def test_signed_zeros_are_equal_codes(seed):
+    gallery = np.tile(codes(1, 401, seed), (200, 1))
+    gallery[:36, :50], gallery[36:, :50] = 0.0, -0.0  # row 36 is at the edge of a block
+    orders = full_ranking(codes(6, 401, seed + 1), gallery, seed=2, chunk=37)
     assert (orders == np.random.default_rng(2).permutation(200)).all()
 
 

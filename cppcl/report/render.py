@@ -1,0 +1,126 @@
+"""Render a report: one page that opens anywhere, with tables and figures beside it."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from cppcl.report import figures, tables
+from cppcl.report.data import ProtocolResult, ReportData, ResultGrid
+from cppcl.report.thumbnails import png_uri, thumbnail_uri
+
+
+def render_report(data: ReportData) -> dict[str, bytes]:
+    """Render a report into files.
+
+    Parameters
+    ----------
+    data : ReportData
+        What it shows.
+
+    Returns
+    -------
+    dict of str to bytes
+        ``report.html``, one page that refers to nothing outside itself; ``scores.csv`` (every
+        split), ``summary.csv`` (means, deviations, chance), ``precision_recall.csv``; and for
+        each protocol ``precision_recall_<protocol>.png``, and ``rank_k_<protocol>.png``,
+        ``pacing_<protocol>.png``, ``grid_<protocol>.png`` where there is something to show. The
+        same data give the same bytes with the same library versions.
+    """
+    import yaml
+
+    written: dict[str, bytes] = {}
+    names = _file_names([protocol.name for protocol in data.protocols])
+    sections = []
+    for name, protocol in zip(names, data.protocols, strict=True):
+        pictures = _figures(protocol)
+        written |= {f"{kind}_{name}.png": png for kind, png in pictures.items()}
+        sections.append(_section(name, protocol, pictures))
+    configuration = yaml.safe_dump(
+        dict(data.configuration), sort_keys=False, allow_unicode=True, width=88
+    )
+    page = _template().render(
+        data=data,
+        sections=sections,
+        configuration=configuration,
+        seconds=sum(stage.seconds for stage in data.stages),
+        asked=figures.QUERY,
+        right=figures.RIGHT,
+        wrong=figures.WRONG,
+    )
+    return {
+        "report.html": page.encode(),
+        "scores.csv": tables.scores_csv(data).encode(),
+        "summary.csv": tables.summary_csv(data).encode(),
+        "precision_recall.csv": tables.precision_recall_csv(data).encode(),
+        **written,
+    }
+
+
+def _template() -> Any:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    text = files("cppcl.report").joinpath("report.html").read_text(encoding="utf-8")
+    return environment.from_string(text)
+
+
+def _figures(protocol: ProtocolResult) -> dict[str, bytes]:
+    drawn = {
+        "precision_recall": figures.precision_recall_png(protocol),
+        "rank_k": figures.cumulative_match_png(protocol),
+        "pacing": figures.history_png(protocol),
+        "grid": figures.grid_png(protocol.grid) if protocol.grid else None,
+    }
+    return {kind: png for kind, png in drawn.items() if png is not None}
+
+
+def _section(name: str, protocol: ProtocolResult, pictures: dict[str, bytes]) -> dict[str, Any]:
+    curves = [np.asarray(method.precision_recall) for method in protocol.methods.values()]
+    return {
+        "anchor": name,
+        "protocol": protocol,
+        "headline": tables.headline(protocol),
+        "n_splits": sorted({len(method.scores) for method in protocol.methods.values()}),
+        "scores": tables.score_table(protocol),
+        "matches": tables.match_table(protocol),
+        "counts": tables.count_table(protocol),
+        "flat": all(np.ptp(curve) < 1e-9 for curve in curves),
+        "uris": {kind: png_uri(png) for kind, png in pictures.items() if kind != "grid"},
+        "grid": _grid(protocol.grid) if protocol.grid else None,
+    }
+
+
+def _grid(grid: ResultGrid) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": query.label,
+            "uri": thumbnail_uri(query.picture),
+            "nearest": [
+                {
+                    "label": found.label,
+                    "uri": thumbnail_uri(found.picture),
+                    "correct": found.correct,
+                    "similarity": f"{found.similarity:.2f}"
+                    if np.isfinite(found.similarity)
+                    else "no code",
+                }
+                for found in query.nearest
+            ],
+        }
+        for query in grid.queries
+    ]
+
+
+def _file_names(names: list[str]) -> list[str]:
+    """Names safe in a file system and an anchor, different where the given ones are."""
+    safe: list[str] = []
+    for number, name in enumerate(names):
+        plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "protocol"
+        safe.append(plain if plain not in safe else f"{plain}-{number}")
+    return safe

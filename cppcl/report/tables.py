@@ -1,0 +1,175 @@
+"""Tables of a report, as text cells and as comma-separated files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cppcl.metrics import RECALL_LEVELS, summarise
+from cppcl.report.data import ProtocolResult, ReportData
+
+_MATCH_RANKS = (1, 2, 3, 5, 10, 20, 50)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A table cell: its text, the deviation beside it, and whether it is the column's best."""
+
+    text: str
+    deviation: str = ""
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Column titles, and rows of a title and cells; the last row may be chance."""
+
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Cell]]]
+    chance: tuple[str, Sequence[Cell]] | None = None
+
+
+def score_table(protocol: ProtocolResult) -> Table:
+    """Mean and deviation of every score for every method; the best mean of each column."""
+    summaries = {name: summarise(method.scores) for name, method in protocol.methods.items()}
+    keys = _score_keys(protocol)
+    rows = []
+    for name, summary in summaries.items():
+        cells = []
+        for key in keys:
+            rivals = [other[key] for other in summaries.values() if key in other]
+            best = key in summary and summary[key] == max(rivals)
+            text = score_text(key, summary.get(key), summary.get(f"{key}_std"))
+            mean, _, deviation = text.partition(" ")
+            cells.append(Cell(mean, deviation, best))
+        rows.append((name, cells))
+    chance = [Cell(score_text(key, protocol.chance.get(key))) for key in keys]
+    return Table([score_title(key) for key in keys], rows, ("chance", chance))
+
+
+def match_table(protocol: ProtocolResult) -> Table | None:
+    """Rank-k accuracy for a few k (cumulative match characteristic); None where not known."""
+    curves = {
+        name: np.asarray(method.cumulative_match, np.float64)
+        for name, method in protocol.methods.items()
+        if method.cumulative_match is not None
+    }
+    if not curves:
+        return None
+    ranks = [k for k in _MATCH_RANKS if k <= min(map(len, curves.values()))]
+    tops = {k: max(curve[k - 1] for curve in curves.values()) for k in ranks}
+    rows = [
+        (
+            name,
+            [Cell(f"{100 * curve[k - 1]:.1f}", best=curve[k - 1] == tops[k]) for k in ranks],
+        )
+        for name, curve in curves.items()
+    ]
+    return Table([f"k = {k}" for k in ranks], rows)
+
+
+def count_table(protocol: ProtocolResult) -> Table | None:
+    """What was counted beside the scores; None where nothing was."""
+    keys = _first_seen(method.counts for method in protocol.methods.values())
+    if not keys:
+        return None
+    rows = [
+        (name, [Cell(f"{method.counts[key]:,}" if key in method.counts else "–") for key in keys])
+        for name, method in protocol.methods.items()
+    ]
+    return Table(keys, rows)
+
+
+def headline(protocol: ProtocolResult) -> str:
+    """Best method by the main score of the protocol, beside chance."""
+    key = protocol.main_score
+    means = {name: summarise(method.scores) for name, method in protocol.methods.items()}
+    known = {name: summary for name, summary in means.items() if key in summary}
+    if not known:
+        return ""
+    name = max(known, key=lambda method: known[method][key])
+    text = score_text(key, known[name][key], known[name].get(f"{key}_std"))
+    chance = score_text(key, protocol.chance.get(key))
+    return f"Best {score_title(key)}: {text} by {name} (chance {chance})"
+
+
+def score_title(key: str) -> str:
+    """Name of a score for people, with its unit."""
+    if key == "map":
+        return "mAP"
+    name, _, number = key.rpartition("_")
+    titles = {"rank": f"rank-{number} (%)", "precision_at": f"P@{number} (%)"}
+    return titles.get(name, key)
+
+
+def score_text(key: str, value: float | None, deviation: float | None = None) -> str:
+    """Percent for rank-k and precision, three decimals for anything else."""
+    if value is None or math.isnan(value):
+        return "–"
+    percent = key.startswith(("rank_", "precision_at_"))
+    scale = 100 if percent else 1
+    decimals = (2 if value < 0.01 else 1) if percent else 3
+    text = f"{scale * value:.{decimals}f}"
+    return text if deviation is None else f"{text} ± {scale * deviation:.{decimals}f}"
+
+
+def scores_csv(data: ReportData) -> str:
+    """Every score of every split: protocol, method, split, score, value."""
+    rows = [
+        (protocol.name, name, split, key, float(value))
+        for protocol in data.protocols
+        for name, method in protocol.methods.items()
+        for split, scores in enumerate(method.scores)
+        for key, value in scores.items()
+    ]
+    return _csv(("protocol", "method", "split", "score", "value"), rows)
+
+
+def summary_csv(data: ReportData) -> str:
+    """Mean, deviation over splits and chance: a line for each protocol, method and score."""
+    rows = []
+    for protocol in data.protocols:
+        for name, method in protocol.methods.items():
+            summary = summarise(method.scores)
+            for key in summary:
+                if not key.endswith("_std"):
+                    deviation, chance = summary.get(f"{key}_std"), protocol.chance.get(key)
+                    line = (len(method.scores), key, summary[key], deviation, chance)
+                    rows.append((protocol.name, name, *line))
+    return _csv(("protocol", "method", "splits", "score", "mean", "std", "chance"), rows)
+
+
+def precision_recall_csv(data: ReportData) -> str:
+    """Mean interpolated precision at 101 levels of recall."""
+    rows = [
+        (protocol.name, name, f"{recall:.2f}", float(precision))
+        for protocol in data.protocols
+        for name, method in protocol.methods.items()
+        for recall, precision in zip(
+            RECALL_LEVELS, np.asarray(method.precision_recall), strict=True
+        )
+    ]
+    return _csv(("protocol", "method", "recall", "precision"), rows)
+
+
+def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _score_keys(protocol: ProtocolResult) -> list[str]:
+    keys = _first_seen(split for method in protocol.methods.values() for split in method.scores)
+    return sorted(keys, key=lambda key: key != protocol.main_score)
+
+
+def _first_seen(mappings: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(key for mapping in mappings for key in mapping))
