@@ -147,6 +147,9 @@ class CanonicalBaseline(LinearBaseline):
         Length of the codes, at most the number of directions that correlate.
     ridge : float
         Added to each covariance, relative to its largest eigenvalue.
+    correlation_power : float
+        Directions are scaled by their canonical correlation to this power, so that the cosine
+        trusts them accordingly; 0 weighs all alike, the textbook's form.
     center, unit_norm, n_components, whiten, whitening_ridge
         Preparation of each modality's features, see `cppcl.preparation.Preparation`. The
         analysis itself always takes covariances about the mean.
@@ -156,7 +159,8 @@ class CanonicalBaseline(LinearBaseline):
         self,
         *,
         n_directions: int = 64,
-        ridge: float = 0.1,
+        ridge: float = 0.03,
+        correlation_power: float = 0.0,
         center: bool = True,
         unit_norm: bool = True,
         n_components: int | None = None,
@@ -168,7 +172,12 @@ class CanonicalBaseline(LinearBaseline):
         if not (np.isfinite(ridge) and ridge >= 0):
             raise InputError(f"ridge={ridge} must be finite and not negative")
         self.n_directions = n_directions
+        if not (np.isfinite(correlation_power) and correlation_power >= 0):
+            raise InputError(
+                f"correlation_power={correlation_power} must be finite and not negative"
+            )
         self.ridge = ridge
+        self.correlation_power = correlation_power
         self.center = center
         self.unit_norm = unit_norm
         self.n_components = n_components
@@ -208,6 +217,10 @@ class CanonicalBaseline(LinearBaseline):
         from cppcl.baselines.cca import canonical_correlation
 
         linked = self._links(sketch_labels, image_labels, links)
-        return canonical_correlation(
+        arrays = canonical_correlation(
             sketches, images, linked, n_directions=self.n_directions, ridge=self.ridge
         )
+        for side, samples in zip(SIDES, (sketches, images), strict=True):
+            scale = (arrays["correlations"] ** self.correlation_power).astype(samples.dtype)
+            arrays[f"{side}_projection"] = arrays[f"{side}_projection"] * scale
+        return arrays

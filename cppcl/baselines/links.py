@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from cppcl.errors import InputError
 from cppcl.preparation import Floating
 
 Labels = Sequence[Hashable] | NDArray[Any]
+ClassWeight = Literal["links", "samples", "equal"]
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,18 @@ class Links:
         return product
 
 
-def class_links(sketch_labels: Labels, image_labels: Labels) -> Links:
+def class_links(
+    sketch_labels: Labels, image_labels: Labels, *, class_weight: ClassWeight = "links"
+) -> Links:
     """Link every sketch with every image of the same label.
+
+    Parameters
+    ----------
+    sketch_labels : array_like, (K,)
+    image_labels : array_like, (L,)
+    class_weight : {'links', 'samples', 'equal'}
+        What the links of a class with k sketches and l images sum to: ``k * l`` (each link
+        weighs 1), ``sqrt(k * l)``, or 1.
 
     Raises
     ------
@@ -59,12 +70,15 @@ def class_links(sketch_labels: Labels, image_labels: Labels) -> Links:
 
     numbers = number_labels(sketch_labels, image_labels)
     n_classes = 1 + max(int(of_side.max(initial=-1)) for of_side in numbers)
+    sizes = [np.bincount(of_side, minlength=n_classes) for of_side in numbers]
+    n_links = np.maximum(sizes[0] * sizes[1], 1).astype(np.float64)
+    weights = n_links ** {"links": 0.0, "samples": -0.5, "equal": -1.0}[class_weight]
     left, right = (
         csr_array(
-            (np.ones(len(of_side)), of_side, np.arange(len(of_side) + 1)),
+            (weight[of_side], of_side, np.arange(len(of_side) + 1)),
             shape=(len(of_side), n_classes),
         )
-        for of_side in numbers
+        for of_side, weight in zip(numbers, (weights, np.ones(n_classes)), strict=True)
     )
     links = Links(left, right)
     if not links.degrees()[0].any():

@@ -105,7 +105,9 @@ def test_class_cca_is_ridge_cca_on_the_list_of_linked_pairs():
     left, right = np.array(pairs).T
     ids = np.arange(len(pairs))
     listed = RidgeCCA(**PLAIN).fit(sketches[left], images[right], ids, ids)
-    of_class = ClassCCA(**PLAIN).fit(sketches, images, sketch_labels, image_labels)
+    of_class = ClassCCA(class_weight="links", **PLAIN).fit(
+        sketches, images, sketch_labels, image_labels
+    )
     np.testing.assert_allclose(of_class.correlations_, listed.correlations_, atol=1e-9)
     np.testing.assert_allclose(
         of_class.encode_images(images), listed.encode_images(images), atol=1e-8
@@ -113,6 +115,35 @@ def test_class_cca_is_ridge_cca_on_the_list_of_linked_pairs():
     affinity = (sketch_labels[:, None] == image_labels).astype(float)
     linked = ClassCCA(**PLAIN).fit(sketches, images, ids[:40], ids[:40], links=affinity)
     np.testing.assert_allclose(linked.correlations_, of_class.correlations_, atol=1e-9)
+
+
+@pytest.mark.parametrize(("class_weight", "power"), [("samples", 0.5), ("equal", 1.0)])
+def test_class_weights(class_weight, power):
+    rng = np.random.default_rng(6)
+    sketches, images = two_views(40)
+    sketch_labels, image_labels = rng.integers(0, 5, 40), rng.integers(1, 6, 40)
+    affinity = (sketch_labels[:, None] == image_labels).astype(float)
+    for label in range(6):
+        members = np.ix_(sketch_labels == label, image_labels == label)
+        affinity[members] /= max(affinity[members].size, 1) ** power
+    weighted = ClassCCA(class_weight=class_weight).fit(
+        sketches, images, sketch_labels, image_labels
+    )
+    linked = ClassCCA().fit(sketches, images, sketch_labels, image_labels, links=affinity)
+    np.testing.assert_allclose(weighted.correlations_, linked.correlations_, atol=1e-10)
+    np.testing.assert_allclose(
+        weighted.encode_images(images), linked.encode_images(images), atol=1e-9
+    )
+
+
+def test_directions_are_scaled_by_their_correlation():
+    sketches, images = two_views()
+    ids = np.arange(len(sketches))
+    plain = RidgeCCA().fit(sketches, images, ids, ids)
+    scaled = RidgeCCA(correlation_power=2).fit(sketches, images, ids, ids)
+    np.testing.assert_allclose(
+        scaled.encode_images(images), plain.encode_images(images) * plain.correlations_**2
+    )
 
 
 def test_classes_give_one_direction_fewer():
@@ -165,7 +196,13 @@ def test_wrong_links_are_named(links, message):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [({"n_directions": 0}, "n_directions=0"), ({"ridge": -1}, "ridge=-1")]
+    ("options", "message"),
+    [
+        ({"n_directions": 0}, "n_directions=0"),
+        ({"ridge": -1}, "ridge=-1"),
+        ({"correlation_power": -1}, "correlation_power=-1"),
+        ({"class_weight": "class"}, "class_weight='class'"),
+    ],
 )
 def test_options_out_of_range(options, message):
     with pytest.raises(InputError, match=message):
