@@ -128,6 +128,22 @@ def test_category_split_shares_each_modality_of_ungrouped_labels():
     assert findings == ["label 'images only' has images only and is left out of the split."]
 
 
+@pytest.mark.parametrize("n_alone", [1, 2, 3, 8])
+@pytest.mark.parametrize("n_both", [1, 2, 3])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_category_split_of_pairs_beside_single_pictures(n_alone, n_both, share):
+    rows = [(m, "x", f"g{i}") for m in ("sketch", "image") for i in range(n_both)]
+    rows += [(m, "x", None) for m in ("sketch", "image") for _ in range(n_alone)]
+    split = category_split(make_table(rows), seed=0, train_share=share, minimum_groups=2)
+    n = n_both + n_alone
+    for kind in ("sketches", "images"):
+        n_train, n_test = len(getattr(split, f"train_{kind}")), len(getattr(split, f"test_{kind}"))
+        assert n_train + n_test == n
+        assert min(n_train, n_test) >= 1
+        # Pairs are shared out first, at least one to either side where there are two.
+        assert abs(n_train - np.clip(share * n, 1, n - 1)) <= 1
+
+
 def test_category_findings_name_small_labels():
     table = make_table([(m, x, None) for m in ("sketch", "image") for x in "aabbb"])
     assert category_findings(table, minimum_groups=3) == [
