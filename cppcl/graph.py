@@ -70,14 +70,17 @@ class CrossModalLaplacian:
                 "(or links is all zero); give labels that occur in both modalities"
             )
         n_sketches = left.shape[0]
+        inverse_root = np.divide(1.0, np.sqrt(degree), where=degree > 0, out=np.zeros_like(degree))
+        self._balance: NDArray[Any] = inverse_root.astype(dtype)
         if normalize == "mean_degree":
             left = left / degree.mean()
+            self._balance *= self._balance.dtype.type(degree.mean() ** 0.5)
             degree = degree / degree.mean()
         elif normalize == "sym":
-            scale = np.divide(1.0, np.sqrt(degree), where=degree > 0, out=np.zeros_like(degree))
-            left = sparse.diags_array(scale[:n_sketches]) @ left
-            right = sparse.diags_array(scale[n_sketches:]) @ right
+            left = sparse.diags_array(inverse_root[:n_sketches]) @ left
+            right = sparse.diags_array(inverse_root[n_sketches:]) @ right
             degree = (degree > 0).astype(np.float64)
+            self._balance = degree.astype(dtype)
         self.n_sketches: int = left.shape[0]
         self.n_images: int = right.shape[0]
         self.degree: NDArray[Any] = degree.astype(dtype)
@@ -133,6 +136,37 @@ class CrossModalLaplacian:
     def quadratic_form(self, X: NDArray[Any]) -> float:
         """``Tr(X^T L X)``, half the weighted sum of squared differences of linked rows."""
         return float(np.vdot(X, self.apply(X)))
+
+    def correlated_directions(
+        self, sketch_features: NDArray[Any], image_features: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Singular vectors of the cross-moment of linked samples, ``F_s^T W F_i``.
+
+        Weights are divided by the roots of both degrees, so that every sample counts alike. On
+        whitened features these are the canonical directions of (class-wise) canonical
+        correlation analysis.
+
+        Parameters
+        ----------
+        sketch_features, image_features : (K, m_s) and (L, m_i) arrays
+            One sample a row.
+
+        Returns
+        -------
+        sketch_directions : (r, m_s) array
+            Orthonormal rows, strongest first.
+        strengths : (r,) array
+            Singular values.
+        image_directions : (r, m_i) array
+            Orthonormal rows.
+        """
+        K, balance = self.n_sketches, self._balance[:, None]
+        sketches, sketch_factor = np.linalg.qr((self._left_t @ (balance[:K] * sketch_features)).T)
+        images, image_factor = np.linalg.qr((self._right_t @ (balance[K:] * image_features)).T)
+        U, strengths, V = np.linalg.svd(sketch_factor @ image_factor.T, full_matrices=False)
+        strongest = np.abs(U).argmax(axis=0)
+        signs = np.where(U[strongest, np.arange(U.shape[1])] < 0, -1, 1).astype(U.dtype)
+        return (sketches @ (U * signs)).T, strengths, (V * signs[:, None]) @ images.T
 
     def n_links(self) -> int:
         """Upper bound of the number of linked (sketch, image) pairs, exact for labels."""

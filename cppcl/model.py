@@ -12,14 +12,13 @@ from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.graph import CrossModalLaplacian, Normalize, number_labels
 from cppcl.optim.codes import L1Weight, encode
-from cppcl.optim.initialization import AtomStart, learn_shared_codes
+from cppcl.optim.initialization import AtomStart, Initialization, initial_dictionaries
 from cppcl.optim.pacing import Regularizer, group_sizes
 from cppcl.optim.training import Training, TrainingOptions
 from cppcl.preparation import Preparation, check_matrix
 
 Labels = Sequence[Hashable] | NDArray[Any]
 Coupling = Literal["trace", "none"]
-Initialization = Literal["joint", "independent"]
 
 Number = TypeVar("Number", int, float)
 Option = TypeVar("Option")
@@ -67,12 +66,17 @@ class CPRL:
         Scale of the graph's weights.
     initialization : {'joint', 'independent'}, default 'joint'
         Dictionaries from shared codes of linked pairs, or from each modality alone.
-    atom_start : {'samples', 'principal'}, default 'samples'
-        What initialisation starts from: random samples, or principal directions.
+    atom_start : {'samples', 'principal', 'correlated'}, default 'samples'
+        What initialisation starts from: random samples, principal directions of linked pairs,
+        or the directions in which linked samples agree most, each as long as the root of its
+        relative strength (with whitening: the canonical directions of the two modalities).
     n_initial_rounds : int, default 10
         Alternations of the initialisation.
     center, unit_norm, n_components, whiten, ridge
         Preparation of either modality's features; see `cppcl.preparation.Preparation`.
+    code_ridge : float, default 0
+        Weight of the squared norm of a new sample's code. It stands for the graph, whose term
+        ``beta |c - partner's code|^2`` is ``beta |c|^2`` where the partner is unknown.
     center_codes : bool, default False
         Subtract the mean code of the modality's training samples from codes.
     seed : int, default 0
@@ -119,6 +123,7 @@ class CPRL:
         n_components: int | None = None,
         whiten: bool = False,
         ridge: float = 1e-3,
+        code_ridge: float = 0.0,
         center_codes: bool = False,
         seed: int = 0,
     ) -> None:
@@ -143,6 +148,7 @@ class CPRL:
         self.initialization = _one_of("initialization", initialization, Initialization)
         self.atom_start = _one_of("atom_start", atom_start, AtomStart)
         self.n_initial_rounds = _at_least("n_initial_rounds", n_initial_rounds, 0)
+        self.code_ridge = _at_least("code_ridge", code_ridge, 0)
         self.center_codes = center_codes
         self.seed = _at_least("seed", seed, 0)
         self._preparations = {
@@ -197,7 +203,16 @@ class CPRL:
         rng = np.random.default_rng(self.seed)
         training = Training(
             features,
-            self._initial_dictionaries(features, laplacian, rng),
+            initial_dictionaries(
+                features,
+                laplacian,
+                self.n_atoms,
+                alpha=self.alpha,
+                initialization=self.initialization,
+                start=self.atom_start,
+                n_rounds=self.n_initial_rounds,
+                rng=rng,
+            ),
             laplacian,
             np.concatenate([group_sizes(number_labels(of_side)[0]) for of_side in labels]).astype(
                 dtype
@@ -223,7 +238,9 @@ class CPRL:
             self._arrays[f"{side}_dictionary"] = D
             self._arrays[f"{side}_pacing"] = training.v[rows]
             if self.center_codes:
-                mean = encode(F, D, self.alpha).codes.mean(axis=0, dtype=np.float64)
+                mean = encode(F, D, self.alpha, ridge=self.code_ridge).codes.mean(
+                    axis=0, dtype=np.float64
+                )
                 self._arrays[f"{side}_code_mean"] = mean.astype(dtype)
         return self
 
@@ -315,34 +332,10 @@ class CPRL:
             )
         return CrossModalLaplacian.from_links(links, normalize=self.normalize, dtype=dtype)
 
-    def _initial_dictionaries(
-        self,
-        features: tuple[NDArray[Any], NDArray[Any]],
-        laplacian: CrossModalLaplacian,
-        rng: np.random.Generator,
-    ) -> list[NDArray[Any]]:
-        if self.initialization == "joint":
-            sketches, images = laplacian.sample_pairs(rng)
-            groups = [[features[0][sketches], features[1][images]]]
-        else:
-            groups = [[F] for F in features]
-        return [
-            D
-            for views in groups
-            for D in learn_shared_codes(
-                views,
-                self.n_atoms,
-                alpha=self.alpha,
-                start=self.atom_start,
-                n_rounds=self.n_initial_rounds,
-                rng=rng,
-            )
-        ]
-
     def _encode(self, features: NDArray[Any], side: str) -> NDArray[np.float32]:
         D = self._fitted(f"{side}_dictionary")
         prepared = self._preparations[side].transform(features, name=f"{side}_features")
-        codes = encode(prepared, D, self.alpha).codes
+        codes = encode(prepared, D, self.alpha, ridge=self.code_ridge).codes
         if self.center_codes:
             codes = codes - self._fitted(f"{side}_code_mean")
         return codes.astype(np.float32, copy=False)

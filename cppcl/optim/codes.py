@@ -189,13 +189,15 @@ def encode(
     dictionary: NDArray[Any],
     alpha: float,
     *,
+    ridge: float = 0.0,
     max_iter: int = 1000,
     tol: float = 1e-5,
 ) -> CodeResult:
-    """Sparse codes of new samples, each on its own: ``min |f - c D|^2 + alpha |c|_1``.
+    """Code new samples, each alone: ``min |f - c D|^2 + alpha |c|_1 + ridge |c|_2^2``.
 
     Every row has its own momentum, restart and stopping, so that how samples are batched does
-    not matter. With ``alpha`` zero the least-squares codes of smallest norm are returned.
+    not matter. With ``alpha`` zero codes are (ridge) least squares, the shortest ones where many
+    fit equally.
 
     Parameters
     ----------
@@ -205,6 +207,8 @@ def encode(
         One atom a row.
     alpha : float
         Weight of the L1 norm (twice that of `sklearn.decomposition.sparse_encode`).
+    ridge : float, default 0
+        Weight of the squared norm.
     max_iter : int, default 1000
         Iterations before giving up with a `ConvergenceWarning`.
     tol : float, default 1e-5
@@ -217,11 +221,16 @@ def encode(
         Codes (n, N) of the features' dtype.
     """
     dictionary = dictionary.astype(features.dtype, copy=False)
-    if alpha == 0:
-        codes = features @ np.linalg.pinv(dictionary)
-        return CodeResult(codes.astype(features.dtype, copy=False), 0, True)
     gram = dictionary @ dictionary.T
+    gram[np.diag_indices_from(gram)] += ridge
     correlations = features @ dictionary.T
+    if alpha == 0:
+        codes = (
+            np.linalg.solve(gram, correlations.T).T
+            if ridge
+            else features @ np.linalg.pinv(dictionary)
+        )
+        return CodeResult(codes.astype(features.dtype, copy=False), 0, True)
     curvature = max(2 * largest_eigenvalue(gram), float(np.finfo(gram.dtype).tiny))
     codes = np.zeros_like(correlations)
     scale = tol * 2 * np.abs(correlations).max(axis=1, initial=0.0)

@@ -3,58 +3,140 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
+from cppcl.graph import CrossModalLaplacian
 from cppcl.optim.codes import CodeBlock, CodeProblem, update_codes
 from cppcl.optim.dictionary import perturbed_atoms, project_atoms, update_dictionary
 
-AtomStart = Literal["samples", "principal"]
-"""Atoms before any learning: random samples, or principal directions of the stacked views."""
+AtomStart = Literal["samples", "principal", "correlated"]
+"""Atoms before any learning: random samples, principal directions of the stacked views, or the
+directions in which linked samples of the two modalities agree most."""
+Initialization = Literal["joint", "independent"]
+"""Whether dictionaries start from shared codes of linked pairs, or from each modality alone."""
+
+
+def initial_dictionaries(
+    features: tuple[NDArray[Any], NDArray[Any]],
+    laplacian: CrossModalLaplacian,
+    n_atoms: int,
+    *,
+    alpha: float,
+    initialization: Initialization,
+    start: AtomStart,
+    n_rounds: int,
+    rng: np.random.Generator,
+) -> list[NDArray[Any]]:
+    """Learn a dictionary of each modality to start training from.
+
+    Parameters
+    ----------
+    features : pair of (n_k, m_k) arrays
+        Prepared features, sketches first.
+    laplacian : CrossModalLaplacian
+        The graph, from which pairs are drawn.
+    n_atoms : int
+        Number of atoms N.
+    alpha : float
+        Weight of the L1 norm.
+    initialization : {'joint', 'independent'}
+        Shared codes of linked pairs, or each modality on its own.
+    start : {'samples', 'principal', 'correlated'}
+        Atoms before learning.
+    n_rounds : int
+        Alternations of codes and dictionaries.
+    rng : numpy Generator
+        Source of the draws.
+
+    Returns
+    -------
+    list of two (N, m_k) arrays
+        Dictionaries with atoms in the unit ball.
+
+    Raises
+    ------
+    InputError
+        When `start` is 'correlated' but the modalities are initialised independently.
+    """
+    if initialization == "independent":
+        if start == "correlated":
+            raise InputError(
+                "atom_start='correlated' needs linked pairs; use initialization='joint'"
+            )
+        alone = [[F] for F in features]
+        started = [starting_atoms(views, n_atoms, start=start, rng=rng) for views in alone]
+    else:
+        sketches, images = laplacian.sample_pairs(rng)
+        alone = [[features[0][sketches], features[1][images]]]
+        if start == "correlated":
+            left, strengths, right = laplacian.correlated_directions(*features)
+            # Coded with a ridge, an atom's length is its weight in the cosine of two codes.
+            lengths = (strengths / strengths.max()) ** 0.5
+            kept = strengths > 1e-5 * strengths.max()
+            leading = [(lengths[:, None] * directions)[kept] for directions in (left, right)]
+            started = [complete_atoms(leading, alone[0], n_atoms, rng=rng)]
+        else:
+            started = [starting_atoms(alone[0], n_atoms, start=start, rng=rng)]
+    return [
+        D
+        for views, atoms in zip(alone, started, strict=True)
+        for D in learn_shared_codes(views, atoms, alpha=alpha, n_rounds=n_rounds)
+    ]
 
 
 def starting_atoms(
     views: Sequence[NDArray[Any]], n_atoms: int, *, start: AtomStart, rng: np.random.Generator
 ) -> list[NDArray[Any]]:
-    """Atoms that the views share, (N, m_k) for each view (P, m_k) with paired rows.
-
-    Principal directions that run out (N beyond the rank) are continued by samples, and samples
-    that run out by perturbed copies.
-    """
-    if start not in get_args(AtomStart):
-        raise InputError(f"atom_start={start!r} is not one of {get_args(AtomStart)}")
-    stacked = np.hstack(views)
-    atoms = np.empty((0, stacked.shape[1]), dtype=stacked.dtype)
+    """Atoms that the views share, (N, m_k) for each view (P, m_k) with paired rows."""
+    edges = np.cumsum([view.shape[1] for view in views])[:-1]
+    leading = np.empty((0, sum(view.shape[1] for view in views)), dtype=views[0].dtype)
     if start == "principal":
-        _, values, directions = np.linalg.svd(stacked, full_matrices=False)
-        kept = values > 1e-6 * values.max(initial=0.0)
-        # Either view of a direction has norm about 2^-1/2; sqrt(K) makes it about 1.
-        atoms = directions[kept][:n_atoms] * float(len(views)) ** 0.5
-    missing = n_atoms - len(atoms)
-    order = np.concatenate(
-        [rng.permutation(len(stacked)) for _ in range(-(-missing // len(stacked)))]
-        or [np.empty(0, dtype=np.int64)]
-    )[:missing]
-    dictionaries, first = [], 0
-    for view in views:
-        of_view = atoms[:, first : first + view.shape[1]]
-        first += view.shape[1]
-        samples = perturbed_atoms(view[order], rng=rng)
-        dictionaries.append(np.vstack([project_atoms(of_view), samples]))
-    return dictionaries
+        _, values, directions = np.linalg.svd(np.hstack(views), full_matrices=False)
+        # A view's part of a direction has norm about K^-1/2; this makes it about 1.
+        leading = directions[values > 1e-5 * values.max(initial=0.0)] * float(len(views)) ** 0.5
+    return complete_atoms(np.split(leading, edges, axis=1), views, n_atoms, rng=rng)
+
+
+def complete_atoms(
+    leading: Sequence[NDArray[Any]],
+    views: Sequence[NDArray[Any]],
+    n_atoms: int,
+    *,
+    rng: np.random.Generator,
+) -> list[NDArray[Any]]:
+    """Continue directions that run out by samples, and samples that run out by their copies.
+
+    Parameters
+    ----------
+    leading : sequence of (r, m_k) arrays
+        Directions to start with, paired between views; brought into the unit ball.
+    views : sequence of (P, m_k) arrays
+        Paired samples.
+    n_atoms : int
+        Atoms wanted.
+    rng : numpy Generator
+        Order of the samples, and the perturbation that tells copies apart.
+    """
+    n = len(views[0])
+    missing = max(0, n_atoms - len(leading[0]))
+    orders = [rng.permutation(n) for _ in range(-(-missing // n))]
+    order = np.concatenate([np.empty(0, dtype=np.int64), *orders])[:missing]
+    return [
+        np.vstack([project_atoms(first[:n_atoms]), perturbed_atoms(view[order], rng=rng)])
+        for first, view in zip(leading, views, strict=True)
+    ]
 
 
 def learn_shared_codes(
     views: Sequence[NDArray[Any]],
-    n_atoms: int,
+    dictionaries: Sequence[NDArray[Any]],
     *,
     alpha: float,
-    start: AtomStart,
     n_rounds: int,
-    rng: np.random.Generator,
 ) -> list[NDArray[Any]]:
     """Learn dictionaries of paired views that share one code a pair.
 
@@ -66,35 +148,27 @@ def learn_shared_codes(
     ----------
     views : sequence of (P, m_k) arrays
         Features of P pairs, one matrix a view.
-    n_atoms : int
-        Number of atoms N.
+    dictionaries : sequence of (N, m_k) arrays
+        Atoms to start from.
     alpha : float
         Weight of the L1 norm for one view.
-    start : {'samples', 'principal'}
-        Atoms before learning.
     n_rounds : int
         Alternations; 0 returns the starting atoms.
-    rng : numpy Generator
-        Source of the draws.
 
     Returns
     -------
     list of (N, m_k) arrays
         One dictionary a view.
     """
-    dictionaries = starting_atoms(views, n_atoms, start=start, rng=rng)
-    n = len(views[0])
-    ones = np.ones(n, dtype=views[0].dtype)
-    codes = np.zeros((n, n_atoms), dtype=views[0].dtype)
+    dictionaries = list(dictionaries)
+    n, dtype = len(views[0]), views[0].dtype
+    ones = np.ones(n, dtype=dtype)
+    codes = np.zeros((n, len(dictionaries[0])), dtype=dtype)
     for _ in range(n_rounds):
-        gram = sum((D @ D.T for D in dictionaries), start=np.zeros((), codes.dtype))
-        correlations = sum(
-            (F @ D.T for F, D in zip(views, dictionaries, strict=True)),
-            start=np.zeros((), codes.dtype),
-        )
-        problem = CodeProblem(
-            correlations, [CodeBlock(slice(0, n), gram)], ones, alpha * len(views)
-        )
+        # Shared codes see the stacked views and atoms.
+        atoms, stacked = np.hstack(dictionaries), np.hstack(views)
+        block = CodeBlock(slice(0, n), atoms @ atoms.T)
+        problem = CodeProblem(stacked @ atoms.T, [block], ones, alpha * len(views))
         codes = update_codes(problem, start=codes).codes
         dictionaries = [
             update_dictionary(F, codes, ones, start=D).dictionary
