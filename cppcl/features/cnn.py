@@ -13,17 +13,10 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
-from cppcl.features.networks import (
-    PACKAGED,
-    Network,
-    Preprocessing,
-    load_network,
-    output_dimension,
-    pool,
-    weights_identity,
-)
+from cppcl.features.networks import Network, Preprocessing, load_network, output_dimension, pool
 from cppcl.features.options import check_flag
 from cppcl.features.stateless import StatelessExtractor, check_picture
+from cppcl.features.weights import PACKAGED, weights_identity
 from cppcl.images import pad_to_square
 
 MICRO_BATCH = {"cpu": 1, "cuda": 32}
@@ -104,9 +97,7 @@ class Cnn(StatelessExtractor):
         if not len(pictures):
             return rows
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        path = self._weights_path()
-        identity = weights_identity(self.network, path)
-        network = _loaded(self.network, path, identity, device)
+        network = _loaded(self.network, *_file_and_state(self._weights_path()), device)
         size, step = network.preprocessing.size, MICRO_BATCH[device]
         with torch.inference_mode(), _reproducible(device):
             for start in range(0, len(pictures), step):
@@ -116,7 +107,7 @@ class Cnn(StatelessExtractor):
                     check_picture(picture, start + row)
                     batch[row] = torch.from_numpy(prepare(picture, network.preprocessing))
                 output = network.run(batch.to(device=device, memory_format=torch.channels_last))
-                output = pool(torch.relu(output) if self.relu else output, self.network)
+                output = pool(torch.relu(output) if self.relu else output)
                 rows[start : start + len(chosen)] = output[: len(chosen)].cpu().numpy()
         return rows
 
@@ -137,9 +128,16 @@ def prepare(picture: Picture, preprocessing: Preprocessing) -> NDArray[np.float3
     return np.ascontiguousarray(((values - mean) / std).transpose(2, 0, 1))
 
 
+def _file_and_state(path: Path | None) -> tuple[Path | None, tuple[int, int]]:
+    """Path and what changes when the file does, so that it is loaded anew then."""
+    if path is None or not path.exists():
+        return path, (0, 0)
+    status = path.stat()
+    return path, (status.st_mtime_ns, status.st_size)
+
+
 @lru_cache(maxsize=2)
-def _loaded(network: str, path: Path | None, identity: str, device: str) -> Network:
-    """Network on a device; `identity` makes a changed weights file load anew."""
+def _loaded(network: str, path: Path | None, state: tuple[int, int], device: str) -> Network:
     import torch
 
     loaded = load_network(network, path)

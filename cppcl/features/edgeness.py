@@ -29,7 +29,8 @@ class Edgeness(StatelessExtractor):
     the edge density of Alexe, Deselaers and Ferrari, "Measuring the Objectness of Image
     Windows", PAMI 2012, with the strokes themselves in place of an edge map, which would double
     them. Every sketch is measured in the same windows, after its strokes were brought to one
-    place and size. A sketch without strokes scores 0.
+    place and size. A sketch without strokes scores 0; a filled shape thins to its axis and scores
+    little.
 
     Parameters
     ----------

@@ -49,7 +49,9 @@ class Pixels(StatelessExtractor):
         if self.crop is not None:
             crop = integers("crop", self.crop, ("left", "top", "right", "bottom"), 0)
             if crop[0] >= crop[2] or crop[1] >= crop[3]:
-                raise InputError(f"option crop={crop}: right must exceed left, bottom must top")
+                raise InputError(
+                    f"option crop={crop}: right must exceed left and bottom must exceed top"
+                )
             object.__setattr__(self, "crop", crop)
         check_choice("normalisation", self.normalisation, ("none", "zero_mean_unit_variance"))
         check_choice("color", self.color, ("gray", "rgb"))

@@ -1,0 +1,65 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cppcl.features import Extractor, make_extractor
+
+# Options of the extractors that need some.
+OPTIONS: dict[str, dict[str, Any]] = {"precomputed": {"length": 12}}
+
+
+def _drawing(seed: int, height: int, width: int) -> np.ndarray:
+    """Dark lines and a coloured box on white."""
+    rng = np.random.default_rng(seed)
+    picture = np.full((height, width, 3), 255, dtype=np.uint8)
+    for _ in range(4):
+        picture[rng.integers(height), :] = rng.integers(0, 100, 3)
+        picture[:, rng.integers(width)] = rng.integers(0, 100, 3)
+    top, left = rng.integers(height // 2), rng.integers(width // 2)
+    picture[top : top + height // 3, left : left + width // 3] = rng.integers(0, 256, 3)
+    return picture
+
+
+@pytest.fixture(scope="session")
+def drawings() -> list[np.ndarray]:
+    return [_drawing(seed, 40 + 13 * seed, 90 - 7 * seed) for seed in range(8)]
+
+
+@pytest.fixture(scope="session")
+def odd_pictures() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    line = np.full((300, 1, 3), 255, dtype=np.uint8)
+    line[40:200] = 0
+    speck = np.full((64, 64, 3), 255, dtype=np.uint8)
+    speck[10, 20] = 0
+    return {
+        "white": np.full((50, 40, 3), 255, dtype=np.uint8),
+        "black": np.zeros((40, 50, 3), dtype=np.uint8),
+        "one white pixel": np.full((1, 1, 3), 255, dtype=np.uint8),
+        "one red pixel": np.array([[[255, 0, 0]]], dtype=np.uint8),
+        "tall": line,
+        "wide": line.transpose(1, 0, 2),
+        "tiny": rng.integers(0, 256, (2, 3, 3), dtype=np.uint8),
+        "noise": rng.integers(0, 256, (64, 64, 3), dtype=np.uint8),
+        "speck": speck,
+    }
+
+
+@pytest.fixture(scope="session")
+def inputs_of() -> Callable[[str, list[np.ndarray]], list[np.ndarray]]:
+    """Make what an extractor takes of pictures: vectors for precomputed, else the pictures."""
+
+    def inputs(name: str, pictures: list[np.ndarray]) -> list[np.ndarray]:
+        if name != "precomputed":
+            return pictures
+        flat = [np.resize(picture, (3600,)) / 255 for picture in pictures]
+        return [values.reshape(12, 300).mean(axis=1) for values in flat]
+
+    return inputs
+
+
+@pytest.fixture(scope="session")
+def make() -> Callable[[str], Extractor]:
+    return lambda name: make_extractor(name, OPTIONS.get(name))
