@@ -163,6 +163,6 @@ def _defaults() -> Iterator[None]:
 
 def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
-    quick = {"compress_level": 1}  # written again below
-    figure.savefig(buffer, dpi=150, metadata={"Software": None}, pil_kwargs=quick)
+    # Written again below, without the name and version of matplotlib.
+    figure.savefig(buffer, dpi=150, pil_kwargs={"compress_level": 1})
     return smaller_png(buffer.getvalue())

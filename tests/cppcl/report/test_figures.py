@@ -72,6 +72,17 @@ def test_grid_of_unequal_rows_and_odd_labels(protocol):
     assert pixels(grid_png(ResultGrid("m", 0, []))).shape[2] == 3
 
 
+@pytest.mark.parametrize("name", ["_hidden", "broken $x^$", "10 $ and 20 $"])
+def test_any_name_stands_in_the_legend(name):
+    # An unread or hidden name raises, or warns that there is nothing to put into the legend.
+    method = MethodResult([{"map": 1.0}], np.ones(101))
+    named, unnamed = (
+        pixels(precision_recall_png(ProtocolResult("p", "", {}, {text: method})))
+        for text in (name, "-")
+    )
+    assert (named != unnamed).any()
+
+
 def test_nothing_to_draw():
     protocol = ProtocolResult("p", "", {}, {"a": MethodResult([{"map": 1.0}], np.ones(101))})
     assert cumulative_match_png(protocol) is None

@@ -140,6 +140,7 @@ def test_page_shows_everything(page, data):
     ):
         assert expected in text, expected
     assert text.count(data.convention) == 2
+    assert text.count("With one relevant picture a query") == 1
 
 
 def test_configuration_reads_back(html, data):
