@@ -190,8 +190,8 @@ def encode(
     alpha: float,
     *,
     ridge: float = 0.0,
-    max_iter: int = 1000,
-    tol: float = 1e-5,
+    max_iter: int = 5000,
+    tol: float = 1e-4,
 ) -> CodeResult:
     """Code new samples, each alone: ``min |f - c D|^2 + alpha |c|_1 + ridge |c|_2^2``.
 
@@ -209,9 +209,9 @@ def encode(
         Weight of the L1 norm (twice that of `sklearn.decomposition.sparse_encode`).
     ridge : float, default 0
         Weight of the squared norm.
-    max_iter : int, default 1000
+    max_iter : int, default 5000
         Iterations before giving up with a `ConvergenceWarning`.
-    tol : float, default 1e-5
+    tol : float, default 1e-4
         Largest entry of a proximal gradient residual, relative to the sample's largest
         correlation with an atom.
 

@@ -23,6 +23,7 @@ def dense_laplacian(W, normalize):
     return np.diag(d) - full
 
 
+@settings(deadline=None)
 @given(sketch=labels, image=labels, normalize=st.sampled_from(["mean_degree", "sym", "none"]))
 def test_labels_give_the_dense_laplacian(sketch, image, normalize):
     W = np.equal.outer(sketch, image).astype(float)
@@ -40,6 +41,7 @@ def test_labels_give_the_dense_laplacian(sketch, image, normalize):
     assert graph.n_links() == W.sum()
 
 
+@settings(deadline=None)
 @given(
     rows=st.integers(2, 6),
     columns=st.integers(2, 6),
@@ -82,7 +84,7 @@ def test_mean_degree_is_one_and_memory_is_linear():
     assert np.abs(product).max() < 1e-4
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(sketch=labels, image=labels, seed=st.integers(0, 5))
 def test_sampled_pairs_are_linked_and_cover_every_linked_sample(sketch, image, seed):
     W = np.equal.outer(sketch, image)
@@ -128,3 +130,19 @@ def test_bad_weights_are_refused(weight):
 def test_unknown_normalization_is_refused():
     with pytest.raises(InputError, match="normalize='rows' is not one of"):
         CrossModalLaplacian.from_labels("a", "a", normalize="rows")
+
+
+@pytest.mark.parametrize("normalize", ["mean_degree", "sym", "none"])
+def test_correlated_directions_diagonalise_the_balanced_cross_moment(normalize):
+    rng = np.random.default_rng(3)
+    sketch, image = [0, 0, 0, 1, 1, 2, 3], [0, 1, 1, 2, 2, 4, 0, 1]
+    F, G = rng.standard_normal((7, 5)), rng.standard_normal((8, 4))
+    W = np.equal.outer(sketch, image).astype(float)
+    roots = [np.sqrt(np.maximum(W.sum(axis=axis), 1)) for axis in (1, 0)]
+    moment = F.T @ (W / np.outer(*roots)) @ G
+    graph = CrossModalLaplacian.from_labels(sketch, image, normalize=normalize)
+    left, strengths, right = graph.correlated_directions(F, G)
+    np.testing.assert_allclose(left @ left.T, np.eye(len(left)), atol=1e-10)
+    np.testing.assert_allclose(right @ right.T, np.eye(len(right)), atol=1e-10)
+    np.testing.assert_allclose((left.T * strengths) @ right, moment, atol=1e-10)
+    assert (np.diff(strengths) <= 1e-12).all()

@@ -44,6 +44,7 @@ def test_gradient_agrees_with_finite_differences():
         assert gradient[index] == pytest.approx(numeric, rel=1e-6, abs=1e-7)
 
 
+@settings(deadline=None)
 @given(seed=st.integers(0, 999))
 def test_curvature_majorises_the_smooth_part(seed):
     problem, X = small_problem(seed, alpha=0.0)
@@ -54,7 +55,7 @@ def test_curvature_majorises_the_smooth_part(seed):
     assert problem.value(Z) <= bound + 1e-9
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 999),
     beta=st.sampled_from([0.0, 0.3, 25.0]),
@@ -129,6 +130,7 @@ def test_soft_threshold_is_the_proximal_operator_of_the_l1_norm():
         assert soft_threshold(np.array([x]), 0.5)[0] == pytest.approx(best, abs=1e-4)
 
 
+@settings(deadline=None)
 @given(seed=st.integers(0, 99))
 def test_largest_eigenvalue_is_never_below(seed):
     D = np.random.default_rng(seed).standard_normal((6, 4)).astype(np.float32)
@@ -190,3 +192,12 @@ def test_encoding_warns_when_it_runs_out_of_iterations():
         result = encode(F, D, 0.01, max_iter=2)
     assert not result.converged
     assert result.codes.any()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.05])
+def test_ridge_equals_atoms_extended_by_an_identity(alpha):
+    F, D = lasso_problem(5, N=10)
+    extended = np.hstack([D, 0.7**0.5 * np.eye(10)])
+    padded = np.hstack([F, np.zeros((len(F), 10))])
+    expected = encode(padded, extended, alpha, tol=1e-9).codes
+    np.testing.assert_allclose(encode(F, D, alpha, ridge=0.7, tol=1e-9).codes, expected, atol=1e-7)

@@ -64,6 +64,7 @@ def test_printed_coupling_would_be_indefinite():
     assert np.linalg.eigvalsh(printed).min() < -0.1
 
 
+@settings(deadline=None)
 @given(
     losses=st.lists(st.floats(0, 50), min_size=1, max_size=8),
     gamma=st.floats(1e-3, 1e3),
@@ -74,6 +75,7 @@ def test_closed_form_of_regularizer_b(losses, gamma):
     np.testing.assert_allclose(v, gamma / (gamma + 2 * losses))
 
 
+@settings(deadline=None)
 @given(
     losses=st.lists(st.floats(0, 50), min_size=2, max_size=8),
     gamma=st.floats(1e-3, 1e3),
@@ -111,7 +113,7 @@ def test_no_regularizer_selects_every_sample():
     np.testing.assert_array_equal(update_pacing(problem, start=np.zeros(3)).v, 1)
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 999),
     regularizer=st.sampled_from(["A", "B"]),
