@@ -11,7 +11,9 @@ run. The Icechunk part runs where ``import icechunk`` works (measured with icech
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
+import itertools
 import multiprocessing
 import os
 import pickle
@@ -27,7 +29,7 @@ from typing import Any
 
 import numpy as np
 import zarr
-from zarr.codecs import Crc32cCodec, ZstdCodec
+from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -222,13 +224,15 @@ def timed_write(kind: Any) -> float:
     return time.perf_counter() - spread.start
 
 
-def seconds(function: Callable[[], Any], repeats: int = 3) -> float:
+def seconds(
+    function: Callable[[], Any], repeats: int = 3, clock: Callable[[], float] = time.perf_counter
+) -> float:
     """Median time of some calls."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         function()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return statistics.median(times)
 
 
@@ -291,6 +295,43 @@ def after_damage(kind: Any, expected: np.ndarray, damage: str) -> Counter[str]:
     return counts
 
 
+def compare_codecs(root: Path, grid: Grid) -> None:
+    """Print speed and size of the codecs that were considered, each with a crc32c."""
+    rng = np.random.default_rng(0)
+    codes = np.zeros((grid.rows, 1200), np.float32)
+    columns = rng.permuted(np.tile(np.arange(1200), (grid.rows, 1)), axis=1)[:, :20]
+    np.put_along_axis(codes, columns, rng.standard_normal(columns.shape, np.float32), axis=1)
+    arrays = {
+        "rectified": grid.whole(),
+        "codes": codes,
+        "noise": rng.standard_normal((grid.rows, grid.columns), np.float32),
+    }
+    codecs = {
+        "blosc lz4": BloscCodec(cname="lz4", clevel=5, shuffle="shuffle"),
+        "blosc zstd 1": BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"),
+        "zstd 1": ZstdCodec(level=1),
+        "zstd 3": ZstdCodec(level=3),
+    }
+    for (title, values), (name, codec) in itertools.product(arrays.items(), codecs.items()):
+        place = root / f"{title} {name}"
+        array = zarr.create_array(
+            store=place,
+            shape=values.shape,
+            dtype="float32",
+            chunks=(ROWS_PER_BLOCK, values.shape[1]),
+            compressors=[codec, Crc32cCodec()],
+            filters=None,
+        )
+        cpu = time.process_time  # of all threads: other work on the machine matters less
+        write = seconds(functools.partial(array.__setitem__, slice(None), values), 5, cpu)
+        read = seconds(functools.partial(array.__getitem__, slice(None)), 5, cpu)
+        size, rate = files_of(place)[1] / values.nbytes, values.nbytes / 1e6
+        print(
+            f"{title:10} {name:13} write {rate / write:5.0f}   read {rate / read:5.0f} "
+            f"MB per CPU second   size {size:.3f} x raw"
+        )
+
+
 def main() -> None:
     """Run everything and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -327,6 +368,8 @@ def main() -> None:
                 f"read {rate / whole:5.0f} MB/s ({whole / read:.2f} x .npy)   "
                 f"one row {1000 * row:.1f} ms   size {size:.2f} x raw"
             )
+        print()
+        compare_codecs(root, grid)
         print("\nkill -9 of all processes after half of the blocks")
         for kind_class in kinds:
             kind = kind_class(root / f"kill{kind_class.__name__}", grid)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import pickle
 import shutil
 from collections.abc import Callable
@@ -178,6 +180,24 @@ def test_deleted_chunk_is_named(store: Store, artifact: Artifact) -> None:
     (problem,) = store.verify()
     assert (problem.reference, problem.name) == (artifact.reference, "features")
     assert f"{chunk} is missing" in problem.what
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(errno.EIO, DamagedArtifactError), (errno.EACCES, PermissionError)]
+)
+def test_disk_that_cannot_be_read(
+    artifact: Artifact, monkeypatch: pytest.MonkeyPatch, number: int, error: type[Exception]
+) -> None:
+    read_bytes = Path.read_bytes
+
+    def fail(path: Path) -> bytes:
+        if path.name == "c.1.0":
+            raise OSError(number, os.strerror(number), str(path))
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    with pytest.raises(error, match=r"c\.1\.0"):
+        artifact.array("features")
 
 
 def test_chunk_in_the_wrong_place_is_caught(store: Store, artifact: Artifact) -> None:
