@@ -213,7 +213,7 @@ def test_weights_file_cannot_run_code(picture, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("content", [torch.zeros(3), {"features.0.weight": torch.zeros(3)}])
+@pytest.mark.parametrize("content", [torch.zeros(3), {}, {"features.0.weight": torch.zeros(3)}])
 def test_weights_of_another_model_are_named(picture, tmp_path, content):
     path = tmp_path / "other.pth"
     torch.save(content, path)
