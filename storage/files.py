@@ -29,6 +29,7 @@ _MENDS = {
     errno.EDQUOT: "The disk quota is used up: free some space and run again",
     errno.EACCES: "Change the owner or mode of the folder, or use another workspace",
     errno.EPERM: "Change the owner or mode of the folder, or use another workspace",
+    errno.ENOLCK: "The file system grants no locks: use a workspace on another one",
     errno.EROFS: "The file system is read-only: use a workspace that can be written",
 }
 logger = logging.getLogger(__name__)
@@ -148,7 +149,8 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[N
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:
-            fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+            with explained(path):
+                fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
         except BlockingIOError:
             if not wait:
                 raise

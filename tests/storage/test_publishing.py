@@ -371,6 +371,18 @@ def test_refusal_by_the_file_system_names_place_and_mend(
     assert store.get_or_create(recipe, create).artifact.array("x").tolist() == [0, 0, 0]
 
 
+def test_file_system_without_locks(
+    store: Store, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(descriptor: int, operation: int) -> None:
+        if operation != files.fcntl.LOCK_UN:
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(files.fcntl, "flock", flock)
+    with pytest.raises(StoreAccessError, match=r"runs\.lock: No locks available\. The file"):
+        store.get_or_create(recipe, lambda writer: None)
+
+
 def test_other_errors_of_the_file_system_pass(store: Store, recipe: Recipe) -> None:
     def create(writer: Writer) -> None:
         Path("no such picture.png").read_bytes()
