@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tasks.render_report import render_report
+from typing import Any
+
+from prefect import Task
 
 from cppcl.datasets.table import MODALITIES, Modality
 from flows.config import Experiment, Protocol
@@ -15,6 +17,7 @@ from tasks.encode import encode
 from tasks.evaluate import evaluate
 from tasks.extract import extract
 from tasks.fetch import fetch
+from tasks.render_report import render_report
 from tasks.split import split
 from tasks.train import train
 from tasks.workspace import Workspace
@@ -41,78 +44,78 @@ class Chain:
 
     def run(self) -> RunRecord:
         """Run the selected stages and return what they left."""
-        table = self.fetch()
-        splits = {}
-        if self.selection.runs("split"):
+        runs = self.selection.runs
+        data = self.experiment.dataset
+        table = self.stage(
+            "fetch",
+            fetch,
+            name=data.registered_name,
+            options=data.arguments(),
+            key_parameters=data.key_parameters(),
+        )
+        splits: list[tuple[str, int, Reference]] = []
+        if runs("split"):
             for name, protocol in self.experiment.protocols.items():
-                splits[name] = self.split(protocol, table)
-        if not self.selection.runs("extract"):
+                for seed in protocol.split.seeds:
+                    splits.append((name, seed, self.split(protocol, seed, table)))
+        if not runs("extract"):
             return self.record
-        features, scores = self.extract(table)
-        for name, rows in splits.items():
-            for seed, row in zip(self.experiment.protocols[name].split.seeds, rows, strict=True):
-                self.train_and_evaluate(name, seed, table, row, features, scores)
-        if self.selection.runs("report"):
-            self.report(table)
+        compute = self.experiment.compute
+        with cluster.session(compute.cluster, compute.workers, compute.memory_per_worker):
+            features = self.extract(self.experiment.features, table)
+            scores = self.extract(self.experiment.curriculum, table)
+        if runs("curricula"):
+            for name, seed, rows in splits:
+                self.compare_methods(name, seed, table, rows, features, scores)
+        if runs("report"):
+            self.stage(
+                "report",
+                render_report,
+                table=table,
+                scores=self.record.scores,
+                configuration=self.experiment.model_dump(mode="json", exclude={"compute"}),
+            )
         return self.record
 
-    def fetch(self) -> Reference:
-        """Bring the data set here."""
-        data = self.experiment.dataset
-        return self.record.add(
-            fetch(
-                workspace=self.workspace,
-                name=data.registered_name,
-                options=data.arguments(),
-                key_parameters=data.key_parameters(),
-                mode=self.selection.mode("fetch"),
-            )
+    def stage(self, name: str, task: Task[..., Any], /, **arguments: Any) -> Reference:
+        """Run one task of a stage, note its result and return the reference."""
+        state = task(
+            workspace=self.workspace,
+            mode=self.selection.mode(name),
+            return_state=True,
+            **arguments,
+        )
+        return self.record.add(state.result())
+
+    def split(self, protocol: Protocol, seed: int, table: Reference) -> Reference:
+        """Split the table by the rule of a protocol."""
+        return self.stage(
+            "split",
+            split,
+            table=table,
+            rule=protocol.split.rule,
+            options=protocol.split.model_dump(exclude={"rule", "seeds"}),
+            seed=seed,
         )
 
-    def split(self, protocol: Protocol, table: Reference) -> list[Reference]:
-        """Split the table once for every seed of a protocol."""
-        return [
-            self.record.add(
-                split(
-                    workspace=self.workspace,
-                    table=table,
-                    rule=protocol.split.rule,
-                    options=protocol.split.model_dump(exclude={"rule", "seeds"}),
-                    seed=seed,
-                    mode=self.selection.mode("split"),
-                )
+    def extract(self, sides: Any, table: Reference) -> dict[Modality, Reference]:
+        """Extract what both sides ask for: features, or scores."""
+        return {
+            modality: self.stage(
+                "extract",
+                extract,
+                table=table,
+                modality=modality,
+                extractor=getattr(sides, modality).registered_name,
+                options=getattr(sides, modality).arguments(),
+                longest_side=self.experiment.longest_side,
+                block_rows=self.experiment.block_rows,
+                max_bad_share=self.experiment.compute.max_bad_share,
             )
-            for seed in protocol.split.seeds
-        ]
+            for modality in MODALITIES
+        }
 
-    def extract(
-        self, table: Reference
-    ) -> tuple[dict[Modality, Reference], dict[Modality, Reference]]:
-        """Extract the features and the scores of both modalities on one cluster."""
-        experiment, compute = self.experiment, self.experiment.compute
-        with cluster.session(compute.cluster, compute.workers, compute.memory_per_worker):
-            features, scores = (
-                {
-                    modality: self.record.add(
-                        extract(
-                            workspace=self.workspace,
-                            table=table,
-                            modality=modality,
-                            extractor=getattr(sides, modality).registered_name,
-                            options=getattr(sides, modality).key_parameters(),
-                            longest_side=experiment.longest_side,
-                            block_rows=experiment.block_rows,
-                            max_bad_share=compute.max_bad_share,
-                            mode=self.selection.mode("extract"),
-                        )
-                    )
-                    for modality in MODALITIES
-                }
-                for sides in (experiment.features, experiment.curriculum)
-            )
-        return features, scores
-
-    def train_and_evaluate(
+    def compare_methods(
         self,
         name: str,
         seed: int,
@@ -122,76 +125,45 @@ class Chain:
         scores: dict[Modality, Reference],
     ) -> None:
         """Build curricula, then train, encode and evaluate every method on one split."""
-        protocol, runs, mode = (
-            self.experiment.protocols[name],
-            self.selection.runs,
-            self.selection.mode,
-        )
-        if not runs("curricula"):
-            return
+        protocol, runs = self.experiment.protocols[name], self.selection.runs
         here = f"{name}, split {seed}"
         sides = {f"{modality}_features": reference for modality, reference in features.items()}
-        common = {"workspace": self.workspace, "table": table, "split": rows}
-        curricula = self.record.add(
-            build_curricula(
-                **common,
-                sketch_scores=scores["sketch"],
-                image_scores=scores["image"],
-                target=protocol.target,
-                options=self.experiment.curriculum.pairing(),
-                what=here,
-                mode=mode("curricula"),
-            )
+        split = {"table": table, "split": rows, "target": protocol.target}
+        curricula = self.stage(
+            "curricula",
+            build_curricula,
+            **split,
+            sketch_scores=scores["sketch"],
+            image_scores=scores["image"],
+            options=self.experiment.curriculum.pairing(),
+            what=here,
         )
         for method, options in protocol.methods.items():
+            what = f"{method}, {here}"
+            arguments = options.arguments()
             if not runs("train"):
                 return
-            what = f"{method}, {here}"
-            arguments = options.key_parameters()
-            model = self.record.add(
-                train(
-                    **common,
-                    **sides,
-                    curricula=curricula if arguments.get("mu") else None,
-                    method=options.registered_name,
-                    options=arguments,
-                    target=protocol.target,
-                    what=what,
-                    mode=mode("train"),
-                )
+            model = self.stage(
+                "train",
+                train,
+                **split,
+                **sides,
+                curricula=curricula if arguments.get("mu") else None,
+                method=options.registered_name,
+                options=arguments,
+                what=what,
             )
             if not runs("encode"):
                 continue
-            codes = self.record.add(
-                encode(
-                    workspace=self.workspace,
-                    model=model,
-                    **sides,
-                    what=what,
-                    mode=mode("encode"),
-                )
-            )
+            codes = self.stage("encode", encode, model=model, **sides, what=what)
             if not runs("evaluate"):
                 continue
-            scored = evaluate(
-                **common,
+            scored = self.stage(
+                "evaluate",
+                evaluate,
+                **split,
                 codes=codes,
-                target=protocol.target,
                 **self.experiment.evaluation.model_dump(),
                 what=what,
-                mode=mode("evaluate"),
             )
             self.record.add_scores(name, method, scored)
-
-    def report(self, table: Reference) -> None:
-        """Render what was measured."""
-        self.record.add(
-            render_report(
-                workspace=self.workspace,
-                table=table,
-                scores=self.record.scores,
-                configuration=self.experiment.model_dump(mode="json", exclude={"compute"}),
-                artifacts=self.record.all_artifacts(),
-                mode=self.selection.mode("report"),
-            )
-        )

@@ -33,11 +33,9 @@ class RunRecord:
         self.results.setdefault(result.reference.stage, []).append(result)
         return result.reference
 
-    def add_scores(self, protocol: str, method: str, result: StageResult) -> Reference:
-        """Note the evaluation of a method on one split."""
-        reference = self.add(result)
-        self.scores.setdefault(protocol, {}).setdefault(method, []).append(reference)
-        return reference
+    def add_scores(self, protocol: str, method: str, evaluation: Reference) -> None:
+        """Note which protocol and method an evaluation belongs to."""
+        self.scores.setdefault(protocol, {}).setdefault(method, []).append(evaluation)
 
     def metrics(self, store: Store) -> dict[str, dict[str, dict[str, float]]]:
         """Means over splits, with ``<name>_std``, of every protocol and method.

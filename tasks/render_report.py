@@ -17,7 +17,6 @@ def report_on_experiment(
     table: Reference,
     scores: dict[str, dict[str, list[Reference]]],
     configuration: dict[str, Any],
-    artifacts: list[str],
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the report of an experiment."""
