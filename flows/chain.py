@@ -73,7 +73,7 @@ class Chain:
                 render_report,
                 table=table,
                 scores=self.record.scores,
-                configuration=self.experiment.model_dump(mode="json", exclude={"compute"}),
+                configuration=self.experiment.without_places(),
             )
         return self.record
 

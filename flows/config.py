@@ -138,3 +138,8 @@ class Experiment(Options):
     evaluation: Evaluation = Evaluation()
     report: ReportOptions = ReportOptions()
     compute: Compute = Compute()
+
+    def without_places(self) -> dict[str, Any]:
+        """Plain data that decides the result: neither where files lie nor where it is computed."""
+        data = self.model_dump(mode="json", exclude={"compute"})
+        return {**data, "dataset": {"name": self.dataset.name, **self.dataset.key_parameters()}}

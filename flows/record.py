@@ -7,8 +7,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from cppcl.metrics import summarise
 from storage import Reference, Store
 from tasks.stage import StageResult
 from tasks.stages import STAGES
@@ -40,16 +39,21 @@ class RunRecord:
     def metrics(self, store: Store) -> dict[str, dict[str, dict[str, float]]]:
         """Means over splits, with ``<name>_std``, of every protocol and method.
 
-        The standard deviation is that of the splits (divisor n - 1; 0 for one split). The method
+        The standard deviation is that of the splits, where there are several. The method
         ``chance`` is the expectation of a random ranking.
         """
         table: dict[str, dict[str, dict[str, float]]] = {}
         for protocol, methods in self.scores.items():
-            table[protocol] = {}
-            for method, references in methods.items():
-                documents = [store.open(r).json("scores.json") for r in references]
-                table[protocol][method] = mean_and_std([d["scores"] for d in documents])
-                table[protocol]["chance"] = mean_and_std([d["chance"] for d in documents])
+            documents = {
+                method: [store.open(r).json("scores.json") for r in references]
+                for method, references in methods.items()
+            }
+            table[protocol] = {
+                m: summarise([d["scores"] for d in ds]) for m, ds in documents.items()
+            }
+            # Chance depends on the test rows alone: the same for every method.
+            first = next(iter(documents.values()))
+            table[protocol]["chance"] = summarise([d["chance"] for d in first])
         return table
 
     def summary(self, store: Store) -> dict[str, Any]:
@@ -67,16 +71,6 @@ class RunRecord:
     def all_artifacts(self) -> list[str]:
         """Every reference of the run, as text."""
         return sorted({str(r.reference) for results in self.results.values() for r in results})
-
-
-def mean_and_std(rows: list[dict[str, float]]) -> dict[str, float]:
-    """Mean and standard deviation over splits of every score."""
-    result: dict[str, float] = {}
-    for name in rows[0]:
-        values = np.array([row[name] for row in rows if name in row])
-        result[name] = float(values.mean())
-        result[f"{name}_std"] = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    return result
 
 
 def peak_memory_bytes() -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.table import MODALITIES
-from cppcl.metrics import CONVENTION, Evaluation
+from cppcl.metrics import Evaluation
 from cppcl.metrics import evaluate as evaluate_codes
 from storage import Recipe, Reference, Store, Writer
 from tasks.build_curricula import Target, targets, test_rows
@@ -89,11 +89,8 @@ def evaluate_method(
             ranks=ranks,
             seed=seed,
         )
-        writer.put_json("scores.json", summary(result))
         writer.put_array("query_rows", test.query_rows)
-        writer.put_array("average_precision", result.average_precision)
-        writer.put_array("first_relevant_rank", result.first_relevant_rank)
-        writer.put_array("precision_recall", result.precision_recall)
+        publish_evaluation(writer, result)
 
     return produce(store, recipe, create, mode=mode, what=what or "scores")
 
@@ -101,15 +98,34 @@ def evaluate_method(
 evaluate = stage_task(evaluate_method)
 
 
-def summary(result: Evaluation) -> dict[str, Any]:
-    """Scores and counts as JSON values."""
-    return {
-        "scores": result.scores,
-        "chance": result.chance,
-        "n_queries": result.n_queries,
-        "n_gallery": result.n_gallery,
-        "n_zero_queries": result.n_zero_queries,
-        "n_zero_gallery": result.n_zero_gallery,
-        "n_without_relevant": result.n_without_relevant,
-        "convention": CONVENTION,
-    }
+COUNTS = ("n_queries", "n_gallery", "n_zero_queries", "n_zero_gallery", "n_without_relevant")
+ARRAYS = ("average_precision", "first_relevant_rank", "precision_recall")
+
+
+def publish_evaluation(writer: Writer, result: Evaluation) -> None:
+    """Write scores and counts as JSON, values per query and curves as arrays."""
+    counts = {name: getattr(result, name) for name in COUNTS}
+    writer.put_json(
+        "scores.json",
+        {
+            "scores": result.scores,
+            "chance": result.chance,
+            "counts": counts,
+            "convention": result.convention,
+        },
+    )
+    for name in ARRAYS:
+        writer.put_array(name, getattr(result, name))
+
+
+def open_evaluation(store: Store, reference: Reference) -> Evaluation:
+    """Read what `evaluate` stored."""
+    artifact = store.open(reference)
+    document = artifact.json("scores.json")
+    return Evaluation(
+        scores=document["scores"],
+        chance=document["chance"],
+        convention=document["convention"],
+        **document["counts"],
+        **{name: artifact.array(name) for name in ARRAYS},
+    )

@@ -2,24 +2,65 @@
 
 from __future__ import annotations
 
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
-from storage import Recipe, Reference, Writer
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.datasets.table import MODALITIES
+from cppcl.images import read_sample
+from cppcl.report import (
+    MethodResult,
+    ProtocolResult,
+    QueryResult,
+    ReportData,
+    ResultGrid,
+    RetrievedPicture,
+    StageTime,
+)
+from cppcl.report import render_report as render
+from cppcl.retrieval import nearest
+from storage import Artifact, Recipe, Reference, Store, Writer
+from tasks.evaluate import open_evaluation, open_test_set
+from tasks.fetch import Pictures, open_pictures
 from tasks.stage import Mode, StageResult, produce, stage_task
+from tasks.stages import STAGES
 from tasks.workspace import Workspace
 
 VERSION = "1"
+LIBRARIES = ("cppcl", "numpy", "scipy", "torch", "zarr", "dask", "prefect", "scikit-image")
+
+Scores = dict[str, dict[str, list[Reference]]]
+"""Evaluations of each split, by protocol and method."""
 
 
 def report_on_experiment(
     *,
     workspace: Workspace,
     table: Reference,
-    scores: dict[str, dict[str, list[Reference]]],
+    scores: Scores,
     configuration: dict[str, Any],
     mode: Mode = "reuse",
 ) -> StageResult:
-    """Publish the report of an experiment."""
+    """Publish the report of an experiment: one page, tables and figures.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    table : Reference
+        Sample table of the data set.
+    scores : dict
+        Evaluations of each split, by protocol and method.
+    configuration : dict
+        The experiment as plain data.
+    mode : {'reuse', 'force', 'require'}
+        Whether a stored report is taken.
+    """
+    store = workspace.store
     inputs = {"table": table} | {
         f"{protocol}.{method}.{number}": reference
         for protocol, methods in scores.items()
@@ -29,9 +70,158 @@ def report_on_experiment(
     recipe = Recipe("report", VERSION, {"configuration": configuration}, inputs)
 
     def create(writer: Writer) -> None:
-        writer.put_text("report.html", "soon")
+        files = render(gather(store, table, scores, configuration))
+        for name, data in files.items():
+            writer.put_bytes(name, data)
 
-    return produce(workspace.store, recipe, create, mode=mode, what="report")
+    return produce(store, recipe, create, mode=mode, what="page, tables, figures")
 
 
 render_report = stage_task(report_on_experiment)
+
+
+def gather(
+    store: Store, table: Reference, scores: Scores, configuration: dict[str, Any]
+) -> ReportData:
+    """Collect everything that a report shows."""
+    pictures = open_pictures(store, table)
+    used = list(everything_behind(store, scores))
+    return ReportData(
+        experiment=configuration["name"],
+        configuration=configuration,
+        protocols=[
+            protocol_result(store, name, methods, pictures, configuration)
+            for name, methods in scores.items()
+        ],
+        stages=stage_times(used),
+        licences=pictures.licence.splitlines(),
+        findings=pictures.findings,
+        skipped=skipped_pictures(used),
+        versions={"python": platform.python_version(), **{n: version(n) for n in LIBRARIES}},
+        created=max(artifact.run["started"] for artifact in used),
+    )
+
+
+def protocol_result(
+    store: Store,
+    name: str,
+    methods: dict[str, list[Reference]],
+    pictures: Pictures,
+    configuration: dict[str, Any],
+) -> ProtocolResult:
+    """What was measured under one protocol."""
+    results, chance = {}, {}
+    for method, references in methods.items():
+        evaluations = [open_evaluation(store, reference) for reference in references]
+        results[method] = MethodResult.from_evaluations(
+            evaluations, history_of(store, references[0])
+        )
+        chance = {
+            score: float(np.mean([e.chance[score] for e in evaluations]))
+            for score in evaluations[0].chance
+        }
+    options = configuration["protocols"][name]
+    served = next(iter(methods))
+    return ProtocolResult(
+        name=name,
+        description=options["description"],
+        chance=chance,
+        methods=results,
+        main_score="rank_1" if options["split"]["rule"] == "instance" else "map",
+        grid=result_grid(store, served, methods[served][0], pictures, configuration),
+    )
+
+
+def history_of(store: Store, evaluation: Reference) -> dict[str, NDArray[Any]]:
+    """Training curves behind an evaluation, as ``panel`` or ``panel/curve``."""
+    codes = store.open(store.open(evaluation).inputs["codes"])
+    model = store.open(codes.inputs["model"])
+    curves = {}
+    for name in model.names:
+        kind, _, curve = name.partition(".")
+        if kind == "history":
+            side, _, panel = curve.partition("_")
+            label = f"{panel}/{side}" if side in MODALITIES else curve
+            curves[label.replace("_", " ")] = model.array(name)
+    return curves
+
+
+def result_grid(
+    store: Store,
+    method: str,
+    evaluation: Reference,
+    pictures: Pictures,
+    configuration: dict[str, Any],
+) -> ResultGrid | None:
+    """Some test sketches with their nearest pictures; None where samples are no pictures."""
+    options = configuration["report"]
+    scored = store.open(evaluation)
+    inputs = scored.inputs
+    target = scored.parameters["target"]
+    test = open_test_set(store, inputs["codes"], inputs["split"], inputs["table"], target)
+    generator = np.random.default_rng(options["seed"])
+    count = min(options["queries"], len(test.query_rows))
+    chosen = np.sort(generator.choice(len(test.query_rows), count, replace=False))
+    found, similarity = nearest(
+        test.query_codes[chosen],
+        test.gallery_codes,
+        options["nearest"],
+        metric=scored.parameters["metric"],
+    )
+    sketches = picture_reader(pictures, "sketch", configuration["longest_side"])
+    images = picture_reader(pictures, "image", configuration["longest_side"])
+    queries = []
+    for query, row, values in zip(chosen, found, similarity, strict=True):
+        picture, label = sketches(test.query_rows[query])
+        if picture.ndim != 3:
+            return None
+        answers = []
+        for item, value in zip(row, values, strict=True):
+            shown, shown_label = images(test.gallery_rows[item])
+            right = test.gallery_labels[item] == test.query_labels[query]
+            answers.append(RetrievedPicture(shown, shown_label, bool(right), float(value)))
+        queries.append(QueryResult(picture, label, answers))
+    return ResultGrid(method, 0, queries) if queries else None
+
+
+def picture_reader(pictures: Pictures, modality: Any, longest_side: int) -> Any:
+    """Function from a row of a modality to its picture and label."""
+    rows = pictures.table.rows(modality)
+
+    def read(row: int) -> tuple[NDArray[Any], str]:
+        at = rows[row]
+        path = pictures.table.paths[at]
+        sample = read_sample(pictures.root, path, longest_side=longest_side)
+        return sample, pictures.table.labels[at]
+
+    return read
+
+
+def everything_behind(store: Store, scores: Scores) -> Iterator[Artifact]:
+    """Artifacts that evaluations were made from, directly or not, and the evaluations."""
+    waiting = [r for methods in scores.values() for refs in methods.values() for r in refs]
+    seen = set(waiting)
+    while waiting:
+        artifact = store.open(waiting.pop())
+        yield artifact
+        for reference in artifact.inputs.values():
+            if reference not in seen:
+                seen.add(reference)
+                waiting.append(reference)
+
+
+def stage_times(used: list[Artifact]) -> list[StageTime]:
+    """Seconds that each stage took when its artifacts were made."""
+    seconds = dict.fromkeys(STAGES, 0.0)
+    for artifact in used:
+        seconds[artifact.reference.stage] += artifact.run["seconds"]
+    return [StageTime(stage, value, False) for stage, value in seconds.items() if value]
+
+
+def skipped_pictures(used: list[Artifact]) -> list[tuple[str, str]]:
+    """Path and reason of every picture that could not be used."""
+    skipped: dict[str, str] = {}
+    for artifact in used:
+        if artifact.reference.stage == "extract":
+            skipped.update(artifact.json("failures.json"))
+    return sorted(skipped.items())

@@ -45,12 +45,12 @@ def main(options: Namespace) -> int:
 def show(summary: dict[str, Any], terminal: Terminal) -> None:
     """Tables of scores and of stages."""
     for protocol, methods in summary["metrics"].items():
-        names = [n for n in next(iter(methods.values())) if not n.endswith("_std")]
+        names = [n for n in next(iter(methods.values())) if is_shown(n)]
         terminal.table(
-            f"{summary['experiment']}, {protocol}: mean over splits (sd)",
+            f"{summary['experiment']}, {protocol}: per cent, mean ± sd over splits",
             ["method", *names],
             [
-                [method, *(f"{scores[n]:.3f} ({scores[f'{n}_std']:.3f})" for n in names)]
+                [method, *(score_text(scores, name) for name in names)]
                 for method, scores in methods.items()
             ],
         )
@@ -62,3 +62,14 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
     )
     if cached and all(cached.values()):
         terminal.message("every stage was cached")
+
+
+def score_text(scores: dict[str, float], name: str) -> str:
+    """A score in per cent, with its standard deviation over splits where there are several."""
+    spread = f" ± {100 * scores[f'{name}_std']:.1f}" if f"{name}_std" in scores else ""
+    return f"{100 * scores[name]:.1f}{spread}"
+
+
+def is_shown(name: str) -> bool:
+    """Whether the terminal has room for a score: the mean average precision and rank-k."""
+    return name == "map" or (name.startswith("rank_") and not name.endswith("_std"))
