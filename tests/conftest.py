@@ -1,0 +1,188 @@
+"""A Prefect server, a Dask cluster and a small picture folder for the tests that need them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Prefect reads these when it is imported.
+PREFECT_HOME = tempfile.mkdtemp(prefix="cppcl-test-prefect-")
+os.environ.update(
+    {
+        "PREFECT_HOME": PREFECT_HOME,
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_LOGGING_TO_API_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+    }
+)
+os.environ.pop("PREFECT_API_URL", None)
+os.environ.pop("CPPCL_WORKSPACE", None)
+
+SHAPES = ("circle", "square", "triangle")
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(PREFECT_HOME, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def prefect_server() -> Iterator[str]:
+    """Address of a Prefect server that flows of this process and of children use."""
+    from prefect.settings import PREFECT_API_URL
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=120):
+        yield str(PREFECT_API_URL.value())
+
+
+@pytest.fixture(scope="session")
+def dask_cluster() -> Iterator[Any]:
+    """Two workers; stages that run while a test holds this find them."""
+    from tasks import cluster
+
+    with cluster.session(workers=2, memory_per_worker="2GiB") as session:
+        session.client()
+        yield session
+
+
+@pytest.fixture(scope="session")
+def dask_address(dask_cluster: Any) -> str:
+    """Address of the scheduler, as `compute.cluster` takes it."""
+    return str(dask_cluster.client().scheduler.address)
+
+
+def draw(path: Path, shape: str, number: int, *, filled: bool, side: int = 40) -> None:
+    """Draw one shape, differently for every number."""
+    from PIL import Image, ImageDraw
+
+    picture = Image.new("RGB", (side, side), "white")
+    pen = ImageDraw.Draw(picture)
+    low, high = 4 + number % 7, side - 5 - number % 5
+    colour = ((50 * number + 30) % 200, (90 * number) % 200, 60 + number % 100)
+    fill, line = (colour, "black") if filled else (None, "black")
+    if shape == "circle":
+        pen.ellipse((low, low, high, high), fill=fill, outline=line, width=2)
+    elif shape == "square":
+        pen.rectangle((low, low, high, high), fill=fill, outline=line, width=2)
+    else:
+        pen.polygon([(side // 2, low), (high, high), (low, high)], fill=fill, outline=line)
+    for row in range(number % 3):
+        pen.line((low, 8 + 5 * row, high, 8 + 5 * row), fill=line)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture.save(path)
+
+
+@pytest.fixture(scope="session")
+def draw_pictures() -> Callable[..., Path]:
+    """Make a folder of shapes: ``sketches/<shape>/<n>.png`` and ``images/<shape>/<n>.png``."""
+
+    def make(root: Path, *, per_class: int = 4, first: int = 0, side: int = 40) -> Path:
+        for kind, shape in enumerate(SHAPES):
+            for number in range(first, first + per_class):
+                for folder, filled in (("sketches", False), ("images", True)):
+                    path = root / folder / shape / f"{number}.png"
+                    draw(path, shape, 10 * number + kind, filled=filled, side=side)
+        return root
+
+    return make
+
+
+def tiny_experiment(root: Path, cluster: str) -> dict[str, Any]:
+    """Two protocols on a folder of shapes, each stage cheap."""
+    cprl = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 5, "n_initial_rounds": 2, "mu": 0.5}
+    return {
+        "name": "tiny",
+        "dataset": {"name": "folder", "root": str(root), "pairing": "name"},
+        "longest_side": 40,
+        "block_rows": 5,
+        "features": {
+            "sketch": {"name": "pixels", "size": [8, 8]},
+            "image": {"name": "hog"},
+        },
+        "curriculum": {
+            "sketch": {"name": "edgeness", "n_windows": 20},
+            "image": {"name": "colour_contrast", "n_windows": 20},
+            "delta": 0.1,
+        },
+        "protocols": {
+            "instance": {
+                "split": {"rule": "instance", "n_train": 7, "seeds": [0, 1]},
+                "methods": {"cprl": cprl, "centred_cosine": None},
+            },
+            "category": {
+                "split": {"rule": "category", "minimum_groups": 2, "seeds": [0, 1]},
+                "methods": {"class_cca": {"n_directions": 2}},
+            },
+        },
+        "evaluation": {"ranks": [1, 2]},
+        "report": {"queries": 2, "nearest": 2},
+        "compute": {"cluster": cluster, "workers": 1},
+    }
+
+
+@pytest.fixture(scope="session")
+def make_experiment() -> Callable[..., dict[str, Any]]:
+    """Configuration of an experiment on a folder of shapes, as YAML holds it."""
+
+    def make(root: Path, *, cluster: str = "local", **changes: Any) -> dict[str, Any]:
+        return {**tiny_experiment(root, cluster), **changes}
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def write_experiment(make_experiment: Callable[..., dict[str, Any]]) -> Callable[..., Path]:
+    """Write such a configuration beside the folder, and return the file."""
+    import yaml
+
+    def write(root: Path, **changes: Any) -> Path:
+        path = root.parent / "tiny.yaml"
+        path.write_text(yaml.safe_dump(make_experiment(root, **changes), sort_keys=False))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def shapes(tmp_path: Path, draw_pictures: Callable[..., Path]) -> Path:
+    """Folder of 3 x 4 sketches and as many images."""
+    return draw_pictures(tmp_path / "shapes")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Any:
+    """An empty workspace."""
+    from tasks.workspace import Workspace
+
+    return Workspace(tmp_path / "workspace")
+
+
+@pytest.fixture
+def inline_blocks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Extract in this process, without Dask; holds the pictures that were decoded."""
+    import tasks.blocks
+    import tasks.extract
+
+    decoded: list[str] = []
+    read_sample = tasks.blocks.read_sample
+
+    def read(root: Path, path: str, **options: Any) -> Any:
+        decoded.append(path)
+        return read_sample(root, path, **options)
+
+    def run(blocks: Any, partial: str, root: str, spec: Any, device: str, store: str) -> Any:
+        for done, block in enumerate(blocks, start=1):
+            report = tasks.blocks.extract_block(partial, block, root, spec, store)
+            yield tasks.extract.Finished(report, done)
+
+    monkeypatch.setattr(tasks.blocks, "read_sample", read)
+    monkeypatch.setattr(tasks.extract, "run_blocks", run)
+    return decoded

@@ -1,0 +1,68 @@
+"""The import rules of pyproject.toml hold, wherever in a module the import stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import grimp
+import pytest
+from importlinter import cli
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("cppcl", "flows", "tasks", "storage", "deployments")
+HEAVY = ("prefect", "dask", "distributed", "zarr")
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph(*PACKAGES, include_external_packages=True, cache_dir=None)
+
+
+def test_contracts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT)
+    code = cli.lint_imports(config_filename="pyproject.toml", no_cache=True)
+    assert code == cli.EXIT_STATUS_SUCCESS, capsys.readouterr().out
+
+
+def test_imports_inside_functions_count(graph: grimp.ImportGraph) -> None:
+    # `zarr` is imported in functions only, so a graph without those would not hold it.
+    assert "zarr" in graph.find_modules_directly_imported_by("storage.blocks")
+    assert "distributed" in graph.find_modules_directly_imported_by("tasks.cluster")
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("cppcl.metrics", "prefect"),
+        ("cppcl.metrics", "tasks.stage"),
+        ("storage.store", "cppcl.errors"),
+        ("storage.store", "dask"),
+        ("tasks.blocks", "prefect"),
+        ("tasks.fetch", "flows.config"),
+        ("flows.chain", "deployments.cli"),
+        ("flows.chain", "zarr"),
+    ],
+)
+def test_a_forbidden_import_breaks_a_contract(
+    source: str,
+    target: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from importlinter.application import use_cases
+
+    build = use_cases._build_graph
+
+    def with_import(*args: object, **kwargs: object) -> grimp.ImportGraph:
+        graph = build(*args, **kwargs)
+        if target not in graph.modules:
+            graph.add_module(target, is_squashed=True)
+        graph.add_import(
+            importer=source, imported=target, line_number=1, line_contents=f"import {target}"
+        )
+        return graph
+
+    monkeypatch.setattr(use_cases, "_build_graph", with_import)
+    monkeypatch.chdir(ROOT)
+    assert cli.lint_imports(config_filename="pyproject.toml", no_cache=True) == 1
+    assert "BROKEN" in capsys.readouterr().out
