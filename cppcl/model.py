@@ -68,8 +68,8 @@ class CPRL:
         Dictionaries from shared codes of linked pairs, or from each modality alone.
     atom_start : {'samples', 'principal', 'correlated'}, default 'samples'
         What initialisation starts from: random samples, principal directions of linked pairs,
-        or the directions in which linked samples agree most, each as long as the root of its
-        relative strength (with whitening: the canonical directions of the two modalities).
+        or the directions in which linked samples agree most, each as long as its relative
+        strength (with whitening: the canonical directions and correlations).
     n_initial_rounds : int, default 10
         Alternations of the initialisation.
     center, unit_norm, n_components, whiten, ridge

@@ -93,7 +93,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     options = build_parser().parse_args(arguments)
-    quieten_prefect()
+    quieten()
     command = importlib.import_module(f"deployments.commands.{options.module}")
     from cppcl.errors import CppclError, InputError, PictureError, TooManyBadPicturesError
     from storage import StoreError
@@ -114,12 +114,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def quieten_prefect() -> None:
-    """Set what Prefect reads when it is imported, unless the user has."""
+def quieten() -> None:
+    """Set what Prefect and Dask read when they are imported, unless the user has."""
     os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     os.environ.setdefault("PREFECT_SERVER_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("DO_NOT_TRACK", "1")
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Self, TextIO
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
@@ -13,6 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tasks.progress import Progress, listening
+
+PLAIN_WIDTH = 140
+"""Characters in a line where the stream is no terminal."""
 
 
 class Terminal:
@@ -25,7 +29,8 @@ class Terminal:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self.console = Console(file=stream, soft_wrap=True)
+        width = None if stream.isatty() else PLAIN_WIDTH
+        self.console = Console(file=stream, soft_wrap=True, width=width)
         self.bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -62,9 +67,10 @@ class Terminal:
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Show a table."""
-        table = Table(title=title, title_justify="left")
-        for number, name in enumerate(header):
-            table.add_column(name, justify="right" if number else "left", no_wrap=True)
+        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+        for name, values in zip(header, zip(*rows, strict=True), strict=True) if rows else ():
+            numeric = all(value[:1].isdigit() for value in values)
+            table.add_column(name, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*map(Text, row))
         self.console.print(table)

@@ -116,15 +116,14 @@ def index_folder(
     store = workspace.store
     training = store.open(store.open(model).inputs["model"])
     features = store.open(training.inputs["image_features"])
-    table, findings = images_only(folder)
     fetched = publish_table(
         store,
-        table,
+        images_only(folder),
         root=folder,
         version="1",
         parameters={"dataset": "gallery"},
         licence="",
-        findings=findings,
+        findings=[],
         mode="reuse",
     )
     extracted = extract_features(

@@ -74,9 +74,9 @@ def initial_dictionaries(
         alone = [[features[0][sketches], features[1][images]]]
         if start == "correlated":
             left, strengths, right = laplacian.correlated_directions(*features)
-            # Coded with a ridge, an atom's length is its weight in the cosine of two codes.
-            lengths = (strengths / strengths.max()) ** 0.5
-            kept = strengths > 1e-5 * strengths.max()
+            # Coded with a large ridge, an atom's length is its weight in the cosine of codes.
+            lengths = strengths / strengths.max()
+            kept = lengths > 1e-5
             leading = [(lengths[:, None] * directions)[kept] for directions in (left, right)]
             started = [complete_atoms(leading, alone[0], n_atoms, rng=rng)]
         else:

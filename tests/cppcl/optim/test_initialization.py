@@ -95,13 +95,13 @@ def test_principal_start_spans_the_leading_singular_directions():
             assert cosine == pytest.approx(1)
 
 
-def test_correlated_start_is_as_long_as_the_root_of_the_relative_strength():
+def test_correlated_start_is_as_long_as_the_relative_strength():
     views, _ = shared_views()
     D = initial("correlated", n_atoms=4, n_rounds=0)
     values = np.linalg.svd(views[0].T @ views[1])[1]
     for of_side in D:
         np.testing.assert_allclose(
-            np.linalg.norm(of_side, axis=1), np.sqrt(values[:4] / values[0]), atol=1e-8
+            np.linalg.norm(of_side, axis=1), values[:4] / values[0], atol=1e-8
         )
 
 
