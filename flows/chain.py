@@ -63,7 +63,8 @@ class Chain:
         compute = self.experiment.compute
         with cluster.session(compute.cluster, compute.workers, compute.memory_per_worker):
             features = self.extract(self.experiment.features, table)
-            scores = self.extract(self.experiment.curriculum, table)
+            curriculum = self.experiment.curriculum
+            scores = self.extract(curriculum, table) if curriculum else {}
         if runs("curricula"):
             for name, seed, rows in splits:
                 self.compare_methods(name, seed, table, rows, features, scores)
@@ -129,15 +130,17 @@ class Chain:
         here = f"{name}, split {seed}"
         sides = {f"{modality}_features": reference for modality, reference in features.items()}
         split = {"table": table, "split": rows, "target": protocol.target}
-        curricula = self.stage(
-            "curricula",
-            build_curricula,
-            **split,
-            sketch_scores=scores["sketch"],
-            image_scores=scores["image"],
-            options=self.experiment.curriculum.pairing(),
-            what=here,
-        )
+        curricula = None
+        if self.experiment.curriculum:
+            curricula = self.stage(
+                "curricula",
+                build_curricula,
+                **split,
+                sketch_scores=scores["sketch"],
+                image_scores=scores["image"],
+                options=self.experiment.curriculum.pairing(),
+                what=here,
+            )
         for method, options in protocol.methods.items():
             what = f"{method}, {here}"
             arguments = options.arguments()

@@ -133,7 +133,9 @@ class Experiment(Options):
     )
     block_rows: int = Field(32, ge=1, description="Pictures in one block of extraction")
     features: Sides
-    curriculum: CurriculumOptions
+    curriculum: CurriculumOptions | None = Field(
+        None, description="Scores and pairs; none where samples cannot be scored"
+    )
     protocols: dict[str, Protocol] = Field(min_length=1)
     evaluation: Evaluation = Evaluation()
     report: ReportOptions = ReportOptions()

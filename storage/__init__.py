@@ -16,6 +16,7 @@ from storage.errors import (
     StoreInUseError,
     UnknownReferenceError,
 )
+from storage.foreign import read_zarr
 from storage.recipe import JSON, Recipe, Reference, canonical_json
 from storage.store import Outcome, Store
 from storage.verification import Problem
@@ -39,6 +40,7 @@ __all__ = [
     "UnknownReferenceError",
     "Writer",
     "canonical_json",
+    "read_zarr",
     "write_block",
     "write_block_note",
 ]

@@ -18,6 +18,7 @@ from prefect.context import TaskRunContext
 from cppcl.datasets.table import Modality, SampleTable
 from cppcl.errors import TooManyBadPicturesError
 from cppcl.features import make_extractor
+from cppcl.images import read_sample
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks import cluster
 from tasks.blocks import Block, BlockReport, Copy, ExtractorSpec, extract_block
@@ -28,6 +29,7 @@ from tasks.workspace import Workspace
 
 VERSION = "1"
 IN_FLIGHT_PER_WORKER = 4
+LEAST_SIDE = 8
 
 
 def extract_features(
@@ -53,6 +55,8 @@ def extract_features(
         If more than ``max_bad_share`` of the pictures fail; what was extracted is kept.
     """
     store = workspace.store
+    if options.get("length", 0) is None:
+        options = {**options, "length": length_of_rows(store, table, modality)}
     made = make_extractor(extractor, options)
     parameters = {
         "modality": modality,
@@ -104,6 +108,14 @@ def extract_features(
 
 
 extract = stage_task(extract_features)
+
+
+def length_of_rows(store: Store, table: Reference, modality: Modality) -> int | None:
+    """Length of the first feature vector of a modality whose samples are vectors."""
+    pictures = open_pictures(store, table)
+    for path in pictures.table.column("paths", modality)[:1]:
+        return len(read_sample(pictures.root, path, longest_side=LEAST_SIDE))
+    return None
 
 
 def check_failures(artifact: Artifact, max_bad_share: float) -> None:

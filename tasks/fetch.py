@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cppcl.datasets import DATASETS
 from cppcl.datasets.table import SampleTable
-from storage import Artifact, Recipe, Reference, Store, Writer
+from storage import Artifact, Recipe, Reference, Store, Writer, read_zarr
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
@@ -38,7 +42,7 @@ def fetch_data(
     mode : {'reuse', 'force', 'require'}
         Whether a stored table is taken.
     """
-    data_set = DATASETS[name](**options)
+    data_set = DATASETS[name](**{k: without_zarr(v, workspace) for k, v in options.items()})
     root = data_set.fetch(workspace.data)
     table = data_set.table(root)
     version = f"{VERSION}.{data_set.version}"
@@ -55,6 +59,21 @@ def fetch_data(
 
 
 fetch = stage_task(fetch_data)
+
+
+def without_zarr(value: Any, workspace: Workspace) -> Any:
+    """Path of a ``.npy`` copy where an option names a Zarr array; any other value unchanged."""
+    if not isinstance(value, Path) or value.suffix != ".zarr":
+        return value
+    values = np.ascontiguousarray(read_zarr(value))
+    digest = hashlib.sha256(values.tobytes()).hexdigest()[:16]
+    copy = workspace.data / "from-zarr" / f"{value.stem}-{digest}.npy"
+    if not copy.is_file():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        partial = copy.with_suffix(f".{os.getpid()}.npy")
+        np.save(partial, values)
+        partial.replace(copy)
+    return copy
 
 
 def publish_table(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from cppcl.errors import ConvergenceWarning
+from cppcl.errors import ConvergenceWarning, InputError
 from cppcl.methods import make_method
 from storage import Recipe, Reference, Store, Writer
 from tasks.build_curricula import Target, open_curriculum, targets, training_rows
@@ -68,7 +68,10 @@ def train_method(
                 None if curricula is None else open_curriculum(store, curricula, modality, kept)
             )
         with warnings.catch_warnings(record=True) as caught:
-            model = made.fit(*features, *labels, *pairs)
+            try:
+                model = made.fit(*features, *labels, *pairs)
+            except InputError as error:
+                raise InputError(f"{what or method}: {error}") from error
         for warning in caught:
             if issubclass(warning.category, ConvergenceWarning):
                 say(f"{what}: {warning.message}")
