@@ -1,0 +1,1 @@
+"""Sketch-based image retrieval by cross-paced learning of coupled dictionaries (CPRL)."""

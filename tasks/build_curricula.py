@@ -104,6 +104,4 @@ def open_curriculum(
         Which training samples have features; pairs refer to those alone afterwards.
     """
     pairs = store.open(reference).array(f"{modality}_pairs").reshape(-1, 2)
-    renumbered = np.cumsum(kept) - 1
-    both = kept[pairs].all(axis=1)
-    return ExplicitPairs(renumbered[pairs[both]].astype(np.int64), int(kept.sum()))
+    return ExplicitPairs(pairs, len(kept)).restrict(np.flatnonzero(kept))
