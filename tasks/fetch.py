@@ -13,6 +13,7 @@ import numpy as np
 from cppcl.datasets import DATASETS
 from cppcl.datasets.table import SampleTable
 from storage import Artifact, Recipe, Reference, Store, Writer, read_zarr
+from tasks.progress import say
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
@@ -45,6 +46,9 @@ def fetch_data(
     data_set = DATASETS[name](**{k: without_zarr(v, workspace) for k, v in options.items()})
     root = data_set.fetch(workspace.data)
     table = data_set.table(root)
+    findings = data_set.findings(root)
+    for finding in findings:
+        say(f"{name}: {finding}")
     version = f"{VERSION}.{data_set.version}"
     return publish_table(
         workspace.store,
@@ -53,7 +57,7 @@ def fetch_data(
         version=version,
         parameters={"dataset": name, **key_parameters},
         licence=data_set.licence,
-        findings=data_set.findings(root),
+        findings=findings,
         mode=mode,
     )
 
