@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def tiny_experiment(root: Path, cluster: str) -> dict[str, Any]:
         "block_rows": 5,
         "features": {
             "sketch": {"name": "pixels", "size": [8, 8]},
-            "image": {"name": "hog"},
+            "image": {"name": "pixels", "size": [8, 8]},
         },
         "curriculum": {
             "sketch": {"name": "edgeness", "n_windows": 20},
@@ -165,9 +166,9 @@ def workspace(tmp_path: Path) -> Any:
     return Workspace(tmp_path / "workspace")
 
 
-@pytest.fixture
-def inline_blocks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Extract in this process, without Dask; holds the pictures that were decoded."""
+@contextmanager
+def extract_here() -> Iterator[list[str]]:
+    """Extract in this process, without Dask; gives the pictures that are decoded."""
     import tasks.blocks
     import tasks.extract
 
@@ -183,6 +184,21 @@ def inline_blocks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             report = tasks.blocks.extract_block(partial, block, root, spec, store)
             yield tasks.extract.Finished(report, done)
 
-    monkeypatch.setattr(tasks.blocks, "read_sample", read)
-    monkeypatch.setattr(tasks.extract, "run_blocks", run)
-    return decoded
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tasks.blocks, "read_sample", read)
+        patch.setattr(tasks.extract, "run_blocks", run)
+        yield decoded
+
+
+@pytest.fixture
+def inline_blocks() -> Iterator[list[str]]:
+    """Extract in this process; holds the pictures that were decoded."""
+    with extract_here() as decoded:
+        yield decoded
+
+
+@pytest.fixture(scope="module")
+def inline_blocks_of_module() -> Iterator[list[str]]:
+    """Extract in this process during all tests of a module."""
+    with extract_here() as decoded:
+        yield decoded

@@ -1,0 +1,281 @@
+"""Experiments from YAML: what is refused, how overrides are read, where paths point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from cppcl.errors import InputError
+from cppcl.features import EXTRACTORS
+from cppcl.methods import METHODS
+from flows.config import Experiment
+from flows.load import load_experiment, option_paths, packaged_experiments
+from flows.options import options_model
+
+PACKAGED = sorted(packaged_experiments())
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, make_experiment: Callable[..., dict[str, Any]]) -> Any:
+    return make_experiment(tmp_path / "shapes")
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[Any], str]:
+    def write(data: Any) -> str:
+        path = tmp_path / "experiment.yaml"
+        path.write_text(data if isinstance(data, str) else yaml.safe_dump(data))
+        return str(path)
+
+    return write
+
+
+def at(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Set one value of nested dictionaries."""
+    *folders, name = path.split(".")
+    here = data
+    for folder in folders:
+        if here[folder] is None:
+            here[folder] = {}
+        here = here[folder]
+    here[name] = value
+    return data
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_packaged_experiment_loads(name: str) -> None:
+    experiment = load_experiment(name)
+    assert experiment.name == name
+    assert Experiment.model_validate(experiment.model_dump(mode="json")) == experiment
+    for protocol in experiment.protocols.values():
+        for method in protocol.methods.values():
+            METHODS[method.registered_name](**method.arguments())
+    for sides in filter(None, (experiment.features, experiment.curriculum)):
+        for extractor in (sides.sketch, sides.image):
+            EXTRACTORS[extractor.registered_name](**extractor.arguments())
+
+
+def test_packaged_experiments_include_the_embedded_one() -> None:
+    assert "emoji" in PACKAGED
+    assert set(load_experiment("emoji").protocols) == {"instance", "category"}
+
+
+WRONG = {
+    "longest_sides": (64, "longest_sides", "64"),
+    "longest_side": ("large", "longest_side", "'large'"),
+    "block_rows": (0, "block_rows", "0"),
+    "name": ("a b", "name", "'a b'"),
+    "dataset.name": ("emojis", "dataset", "emojis"),
+    "dataset.root_folder": ("x", "dataset.folder.root_folder", "'x'"),
+    "dataset.pairing": ("label", "dataset.folder.pairing", "'label'"),
+    "features.sketch.name": ("pixel", "features.sketch", "pixel"),
+    "features.sketch.sizes": ([8, 8], "features.sketch.pixels.sizes", "[8, 8]"),
+    "features.sketch.size": (["a", 8], "features.sketch.pixels.size.0", "'a'"),
+    "curriculum.rho": (1.5, "curriculum.rho", "1.5"),
+    "curriculum.scope": ("all", "curriculum.scope", "'all'"),
+    "protocols.instance.split.rule": ("random", "protocols.instance.split", "random"),
+    "protocols.instance.split.seeds": ([], "protocols.instance.split.instance.seeds", "[]"),
+    "protocols.instance.methods": ({}, "protocols.instance.methods", "{}"),
+    "protocols.instance.methods.cpr": (None, "protocols.instance.methods.cpr", "cpr"),
+    "protocols.instance.methods.cprl.alhpa": (0.1, "cprl.alhpa", "0.1"),
+    "protocols.instance.methods.cprl.n_atoms": ("many", "cprl.n_atoms", "'many'"),
+    "protocols": ({}, "protocols", "{}"),
+    "evaluation.metric": ("angle", "evaluation.metric", "'angle'"),
+    "evaluation.ranks": (["one"], "evaluation.ranks.0", "'one'"),
+    "compute.max_bad_share": (1.5, "compute.max_bad_share", "1.5"),
+    "compute.workers": (0, "compute.workers", "0"),
+}
+
+
+@pytest.mark.parametrize("path", WRONG)
+def test_errors_name_field_and_value(
+    path: str, configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    value, field, shown = WRONG[path]
+    with pytest.raises(InputError) as caught:
+        load_experiment(write(at(configuration, path, value)))
+    message = str(caught.value)
+    assert "experiment.yaml" in message
+    assert field in message
+    assert shown in message
+
+
+def test_every_error_is_told_at_once(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    at(configuration, "block_rows", 0)
+    at(configuration, "curriculum.rho", 2)
+    del configuration["features"]
+    with pytest.raises(InputError) as caught:
+        load_experiment(write(configuration))
+    lines = str(caught.value).splitlines()
+    assert [line.split(":")[0].strip() for line in lines[1:]] == [
+        "block_rows",
+        "features",
+        "curriculum.rho",
+    ]
+
+
+def test_an_unknown_experiment_lists_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'emojis' is neither one of .*emoji.* nor a \.yaml"):
+        load_experiment("emojis")
+    with pytest.raises(InputError, match=r"nowhere\.yaml' does not exist"):
+        load_experiment(str(tmp_path / "nowhere.yaml"))
+
+
+@pytest.mark.parametrize("text", ["- a\n- b\n", "", "emoji"])
+def test_a_file_must_hold_a_mapping(text: str, write: Callable[[Any], str]) -> None:
+    with pytest.raises(InputError, match="must hold a mapping of options, not"):
+        load_experiment(write(text))
+
+
+def test_broken_yaml_is_located(write: Callable[[Any], str]) -> None:
+    with pytest.raises(InputError, match=r"(?s)experiment\.yaml is not valid YAML: .*line 2"):
+        load_experiment(write("name: [a\nb: c"))
+
+
+def test_relative_paths_start_at_the_file(
+    configuration: dict[str, Any],
+    write: Callable[[Any], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at(configuration, "dataset.root", "my pictures")
+    at(configuration, "dataset.pairs", "pairs.csv")
+    file = write(configuration)
+    experiment = load_experiment(file)
+    assert experiment.dataset.root == tmp_path / "my pictures"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert load_experiment("../experiment.yaml").dataset.root.resolve() == tmp_path / "my pictures"
+    assert load_experiment(file) == experiment
+    absolute = at(configuration, "dataset.root", str(tmp_path / "there"))
+    assert load_experiment(write(absolute)).dataset.root == tmp_path / "there"
+
+
+def test_overrides_by_ending_set_every_match(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    file = write(configuration)
+    experiment = load_experiment(file, ["seeds=[5]", "cprl.alpha=0.5", "rho=1"])
+    assert [p.split.seeds for p in experiment.protocols.values()] == [(5,), (5,)]
+    assert experiment.protocols["instance"].methods["cprl"].alpha == 0.5
+    assert experiment.curriculum.rho == 1
+
+
+def test_an_exact_path_sets_that_option_alone(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    # `name` ends many paths, and is one itself.
+    experiment = load_experiment(write(configuration), ["name=other", "instance.split.seeds=[7]"])
+    assert experiment.name == "other"
+    assert experiment.dataset.registered_name == "folder"
+    assert experiment.protocols["instance"].split.seeds == (7,)
+    assert experiment.protocols["category"].split.seeds == (0, 1)
+
+
+def test_options_that_the_file_leaves_out_can_be_set(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    del configuration["report"]
+    del configuration["protocols"]["category"]["methods"]["class_cca"]["n_directions"]
+    experiment = load_experiment(write(configuration), ["report.seed=3", "n_directions=3"])
+    assert experiment.report.seed == 3
+    assert experiment.protocols["category"].methods["class_cca"].n_directions == 3
+
+
+def test_overrides_apply_in_order(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    file = write(configuration)
+    assert load_experiment(file, ["rho=0.1", "rho=0.2"]).curriculum.rho == 0.2
+    changed = load_experiment(file, ["features.sketch={name: hog}"])
+    assert changed.features.sketch.registered_name == "hog"
+    assert load_experiment(file, ["compute.workers=null"]).compute.workers is None
+    assert load_experiment(file, ["description=a=b"]).protocols["instance"].description == "a=b"
+
+
+def test_the_packaged_text_is_not_changed_by_overrides() -> None:
+    before = load_experiment("emoji")
+    load_experiment("emoji", ["alpha=0.9", "name=x"])
+    assert load_experiment("emoji") == before
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("rho", r"--set 'rho' must read key=value"),
+        ("=3", r"--set '=3' must read key=value"),
+        ("a..b=3", r"--set 'a\.\.b=3' must read key=value"),
+        ("alhpa=1", r"--set alhpa: the experiment has no such option; did you mean .*alpha"),
+        ("instance.cprl.alpha=1", r"has no such option"),
+        ("rho=[1", r"the value is not valid YAML"),
+        ("rho=2", r"curriculum\.rho: .*got 2"),
+        ("rho=high", r"curriculum\.rho: .*got 'high'"),
+        ("n_atoms=2.5", r"n_atoms: .*got 2\.5"),
+        ("protocols.instance.methods.cprl=3", r"cprl"),
+    ],
+)
+def test_wrong_overrides(
+    override: str, message: str, configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    with pytest.raises(InputError, match=message):
+        load_experiment(write(configuration), [override])
+
+
+def test_every_option_can_be_named_by_its_path(configuration: dict[str, Any]) -> None:
+    paths = set(option_paths(Experiment.model_validate(configuration)))
+    assert ("compute", "max_bad_share") in paths
+    assert ("protocols", "instance", "methods", "cprl", "alpha") in paths
+    assert () not in paths
+
+
+def test_configuration_is_frozen(configuration: dict[str, Any]) -> None:
+    experiment = Experiment.model_validate(configuration)
+    with pytest.raises(ValidationError, match="frozen"):
+        experiment.curriculum.rho = 0.5
+    assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
+
+
+def test_schema_of_the_form_offers_every_registered_class() -> None:
+    schema = Experiment.model_json_schema()
+    assert schema["additionalProperties"] is False
+    assert set(schema["required"]) == {"name", "dataset", "features", "protocols"}
+    assert schema["properties"]["block_rows"]["description"]
+    definitions = schema["$defs"]
+    sketch = definitions["Sides"]["properties"]["sketch"]
+    assert set(sketch["discriminator"]["mapping"]) == set(EXTRACTORS)
+    methods = definitions["Protocol"]["properties"]["methods"]["additionalProperties"]
+    assert set(methods["discriminator"]["mapping"]) == set(METHODS)
+    alpha = definitions["CprlOptions"]["properties"]["alpha"]
+    assert (alpha["type"], alpha["default"]) == ("number", 0.05)
+
+
+def test_options_follow_a_constructor() -> None:
+    class Thing:
+        def __init__(self, *, size: int, where: Path, colour: str = "red") -> None: ...
+
+    model = options_model("thing", Thing, discriminator="name")
+    options = model(size=3, where="a/b")
+    assert options.registered_name == "thing"
+    assert options.arguments() == {"size": 3, "where": Path("a/b"), "colour": "red"}
+    assert options.key_parameters() == {"size": 3, "colour": "red"}
+    with pytest.raises(ValidationError, match="size"):
+        model(where="a")
+    with pytest.raises(ValidationError, match="name"):
+        model(name="other", size=3, where="a")
+
+
+def test_places_are_left_out_of_what_decides_the_result(configuration: dict[str, Any]) -> None:
+    experiment = Experiment.model_validate(configuration)
+    data = experiment.without_places()
+    assert "compute" not in data
+    assert data["dataset"].keys() >= {"name", "sketches", "images", "pairing"}
+    assert "root" not in data["dataset"]
+    assert str(experiment.dataset.root) not in str(data)

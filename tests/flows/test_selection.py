@@ -1,0 +1,118 @@
+"""Which stages run, are required or forced, and what a run records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cppcl.errors import InputError
+from flows.record import peak_memory_bytes
+from flows.selection import Selection
+from tasks.stage import StageNotStoredError
+from tasks.stages import STAGES
+from tasks.workspace import Workspace
+
+
+def modes(selection: Selection) -> list[str]:
+    return [selection.mode(stage) if selection.runs(stage) else "-" for stage in STAGES]
+
+
+R, F, Q, N = "reuse", "force", "require", "-"
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        (Selection(), [R] * 8),
+        (Selection(only="fetch"), [R] + [N] * 7),
+        (Selection(only="extract"), [Q, Q, R] + [N] * 5),
+        (Selection(only="report"), [Q] * 7 + [R]),
+        (Selection(only="extract", force=("extract",)), [Q, Q, F] + [N] * 5),
+        (Selection(start="fetch"), [F] * 8),
+        (Selection(start="train"), [Q] * 4 + [F] * 4),
+        (Selection(start="report"), [Q] * 7 + [F]),
+        (Selection(force=("train",)), [R] * 4 + [F] + [R] * 3),
+        (Selection(force=("split", "report")), [R, F, R, R, R, R, R, F]),
+    ],
+    ids=str,
+)
+def test_modes_of_the_stages(selection: Selection, expected: list[str]) -> None:
+    assert modes(selection) == expected
+
+
+def test_wrong_selections() -> None:
+    for wrong in ({"only": "trian"}, {"start": "x"}, {"force": ("train", "y")}):
+        with pytest.raises(InputError, match="is not one of fetch, split"):
+            Selection(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="exclude each other"):
+        Selection(only="train", start="train")
+
+
+def test_peak_memory_is_that_of_this_process() -> None:
+    # numpy and pydantic are loaded: tens of megabytes, whatever the unit of the system call.
+    assert 3e7 < peak_memory_bytes() < 2e10
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)
+
+
+def record(place: Workspace, name: str, stamp: str, **artifacts: str) -> None:
+    place.record_run(name, stamp, {"experiment": name, "artifacts": artifacts})
+
+
+def test_the_latest_run_of_an_experiment_is_found(place: Workspace) -> None:
+    # Stamps decide, not the order of writing, nor the alphabet of names with a dash.
+    record(place, "b", "20260102T000000000000Z", encode="2" * 32)
+    record(place, "b", "20260101T000000000000Z", encode="1" * 32)
+    record(place, "a-b", "20260103T000000000000Z", encode="3" * 32)
+    assert place.find_run("b")[0] == "b-20260102T000000000000Z"
+    assert place.find_run("b-20260101T000000000000Z")[1]["artifacts"]["encode"] == "1" * 32
+    assert place.find_run("a-b")[0] == "a-b-20260103T000000000000Z"
+    assert list(place.run_records())[-1] == "a-b-20260103T000000000000Z"
+    assert str(place.find_model("b")) == "encode/" + "2" * 32
+    with pytest.raises(InputError, match=r"no run 'c' .*were run: a-b, b\).*cppcl run c"):
+        place.find_run("c")
+
+
+def test_no_runs_yet(place: Workspace) -> None:
+    assert place.run_records() == {}
+    with pytest.raises(InputError, match="none yet"):
+        place.find_run("emoji")
+
+
+def test_records_are_written_whole(place: Workspace) -> None:
+    path = place.record_run("tiny", "20260101T000000000000Z", {"experiment": "tiny", "b": [1]})
+    assert json.loads(path.read_text()) == {"experiment": "tiny", "b": [1]}
+    assert [p.name for p in place.runs.iterdir()] == [path.name]
+
+
+@pytest.mark.usefixtures("inline_blocks")
+def test_stages_alone_and_in_turn(
+    run_plain: Callable[..., Any],
+    shapes: Path,
+    write_experiment: Callable[..., Path],
+    workspace: Workspace,
+) -> None:
+    file = write_experiment(shapes)
+    one = ("seeds=[0]", "protocols.category.methods={class_cca: }")
+    with pytest.raises(StageNotStoredError, match=r"'fetch' .*has not been run"):
+        run_plain(file, workspace, *one, selection=Selection(only="split"))
+    for number, stage in enumerate(STAGES[:-1]):
+        chain = run_plain(file, workspace, *one, selection=Selection(only=stage))
+        cached = chain.record.summary(workspace.store)["cached"]
+        assert list(cached) == list(STAGES[: number + 1])
+        assert [s for s, stored in cached.items() if not stored] == [stage]
+        if stage == "fetch":  # the next but one is not possible yet
+            with pytest.raises(StageNotStoredError, match="'split'"):
+                run_plain(file, workspace, *one, selection=Selection(only="extract"))
+    forced = run_plain(file, workspace, *one, selection=Selection(start="encode", only=None))
+    cached = forced.record.summary(workspace.store)["cached"]
+    assert [s for s, stored in cached.items() if not stored] == ["encode", "evaluate", "report"]
+    with pytest.raises(StageNotStoredError, match=r"'train' \(cprl, instance, split 0\)"):
+        run_plain(file, workspace, *one, "alpha=0.5", selection=Selection(start="encode"))

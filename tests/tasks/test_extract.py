@@ -1,0 +1,328 @@
+"""Extraction as a plain function: rows that fail, rows that are copied, keys."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cppcl.errors import InputError, TooManyBadPicturesError
+from cppcl.features import Pixels
+from storage import DamagedArtifactError
+from tasks.blocks import transform_each
+from tasks.extract import extract_features, usable_rows
+from tasks.fetch import fetch_data
+from tasks.progress import Progress, listening
+from tasks.stage import StageResult
+from tasks.workspace import Workspace
+
+
+@pytest.fixture
+def extract(workspace: Workspace, shapes: Path) -> Callable[..., StageResult]:
+    """Fetch the folder as it is now, and extract one modality."""
+
+    def run(**changes: Any) -> StageResult:
+        table = fetch_data(
+            workspace=workspace,
+            name="folder",
+            options={"root": changes.pop("root", shapes), "pairing": "name"},
+            key_parameters={},
+        )
+        arguments: dict[str, Any] = {
+            "modality": "sketch",
+            "extractor": "pixels",
+            "options": {"size": [8, 8]},
+            "longest_side": 40,
+            "block_rows": 5,
+            **changes,
+        }
+        return extract_features(workspace=workspace, table=table.reference, **arguments)
+
+    return run
+
+
+@pytest.fixture
+def said() -> Any:
+    messages: list[str] = []
+    with listening(on_message=messages.append):
+        yield messages
+
+
+def spoil(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:60])
+
+
+def test_rows_are_the_pictures_in_order(
+    extract: Callable[..., StageResult],
+    workspace: Workspace,
+    shapes: Path,
+    inline_blocks: list[str],
+) -> None:
+    from cppcl.images import decode_picture
+
+    result = extract()
+    artifact = workspace.store.open(result.reference)
+    assert usable_rows(artifact).all()
+    paths = sorted((shapes / "sketches").rglob("*.png"))
+    expected = Pixels(size=(8, 8)).transform([decode_picture(path) for path in paths])
+    np.testing.assert_array_equal(artifact.array("features"), expected)
+    assert inline_blocks == [path.relative_to(shapes).as_posix() for path in paths]
+    assert artifact.json("failures.json") == {}
+    assert artifact.run["notes"]["copied_rows"] == 0
+    assert extract().cached
+    assert len(inline_blocks) == 12
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"modality": "image"},
+        {"extractor": "hog", "options": {}},
+        {"options": {"size": [8, 9]}},
+        {"longest_side": 39},
+        {"block_rows": 6},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_key_holds_every_parameter(
+    change: dict[str, Any], extract: Callable[..., StageResult], inline_blocks: list[str]
+) -> None:
+    assert extract().reference != extract(**change).reference
+
+
+def test_key_holds_neither_spelling_nor_tolerance(
+    extract: Callable[..., StageResult], inline_blocks: list[str]
+) -> None:
+    first = extract()
+    assert extract(options={"size": (8, 8), "color": "gray"}).reference == first.reference
+    assert extract(max_bad_share=0.9).reference == first.reference
+
+
+def test_bad_picture_keeps_its_row_and_is_named(
+    extract: Callable[..., StageResult],
+    workspace: Workspace,
+    shapes: Path,
+    inline_blocks: list[str],
+    said: list[str],
+) -> None:
+    whole = workspace.store.open(extract().reference).array("features")
+    spoil(shapes / "sketches/square/1.png")
+    result = extract(max_bad_share=0.1)
+    artifact = workspace.store.open(result.reference)
+    bad = 5  # four circles, then the second square
+    assert np.flatnonzero(~usable_rows(artifact)).tolist() == [bad]
+    features = artifact.array("features")
+    assert (features[bad] == 0).all()
+    np.testing.assert_array_equal(np.delete(features, bad, 0), np.delete(whole, bad, 0))
+    assert list(artifact.json("failures.json")) == ["sketches/square/1.png"]
+    message = "\n".join(said)
+    assert "1 of 12 sketch pictures were skipped" in message
+    assert "sketches/square/1.png: " in message
+
+
+def test_skipped_pictures_are_named_again_when_stored(
+    extract: Callable[..., StageResult],
+    shapes: Path,
+    inline_blocks: list[str],
+    said: list[str],
+) -> None:
+    spoil(shapes / "sketches/square/1.png")
+    extract()
+    said.clear()
+    assert extract().cached
+    assert "sketches/square/1.png" in "\n".join(said)
+
+
+def test_too_many_bad_pictures_fail_but_are_kept(
+    extract: Callable[..., StageResult],
+    workspace: Workspace,
+    shapes: Path,
+    inline_blocks: list[str],
+) -> None:
+    for number in range(3):
+        spoil(shapes / f"sketches/square/{number}.png")
+    # A share of exactly 3/12 is allowed, and 3/12 is more than 0.2.
+    with pytest.raises(TooManyBadPicturesError, match="3 of 12 sketch pictures") as caught:
+        extract(max_bad_share=0.2)
+    for number in range(3):
+        assert f"sketches/square/{number}.png" in str(caught.value)
+    assert "sketches/square/3.png" not in str(caught.value)
+    assert "max_bad_share=0.2" in str(caught.value)
+    with pytest.raises(TooManyBadPicturesError):
+        extract(max_bad_share=0.2)
+    assert len(inline_blocks) == 12
+    result = extract(max_bad_share=0.25)
+    assert result.cached
+    assert len(inline_blocks) == 12
+
+
+def test_new_pictures_cost_only_themselves(
+    extract: Callable[..., StageResult],
+    workspace: Workspace,
+    shapes: Path,
+    draw_pictures: Callable[..., Path],
+    inline_blocks: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    described: list[int] = []
+    transform = Pixels.transform
+
+    def counting(self: Pixels, pictures: Any) -> Any:
+        described.append(len(pictures))
+        return transform(self, pictures)
+
+    monkeypatch.setattr(Pixels, "transform", counting)
+    extract()
+    assert sum(described) == 12
+    inline_blocks.clear()
+    described.clear()
+    more = draw_pictures(tmp_path / "more", per_class=1, first=8)
+    for name in ("circle", "triangle"):  # at the front of the table and near its end
+        shutil.copy(more / f"sketches/{name}/8.png", shapes / f"sketches/{name}/08.png")
+    # Rows come from a table of another length, another order and other blocks.
+    artifact = workspace.store.open(extract(block_rows=4).reference)
+    assert inline_blocks == ["sketches/circle/08.png", "sketches/triangle/08.png"]
+    assert sum(described) == 2
+    assert artifact.run["notes"]["copied_rows"] == 12
+    assert artifact.shape("features") == (14, 64)
+
+    fresh = Workspace(tmp_path / "fresh")
+    table = fetch_data(
+        workspace=fresh,
+        name="folder",
+        options={"root": shapes, "pairing": "name"},
+        key_parameters={},
+    )
+    alone = extract_features(
+        workspace=fresh,
+        table=table.reference,
+        modality="sketch",
+        extractor="pixels",
+        options={"size": [8, 8]},
+        longest_side=40,
+        block_rows=4,
+    )
+    assert alone.reference == artifact.reference
+    assert fresh.store.open(alone.reference).manifest == artifact.manifest
+
+
+def test_a_mended_picture_is_tried_again(
+    extract: Callable[..., StageResult],
+    workspace: Workspace,
+    shapes: Path,
+    inline_blocks: list[str],
+) -> None:
+    victim = shapes / "sketches/square/1.png"
+    whole = victim.read_bytes()
+    spoil(victim)
+    extract()
+    victim.write_bytes(whole)
+    inline_blocks.clear()
+    artifact = workspace.store.open(extract().reference)
+    assert inline_blocks == ["sketches/square/1.png"]
+    assert usable_rows(artifact).all()
+
+
+def test_rows_are_copied_only_from_the_same_extractor(
+    extract: Callable[..., StageResult],
+    workspace: Workspace,
+    inline_blocks: list[str],
+) -> None:
+    extract()
+    for change in ({"longest_side": 30}, {"options": {"size": [4, 16]}}):
+        inline_blocks.clear()
+        artifact = workspace.store.open(extract(**change).reference)
+        assert artifact.run["notes"]["copied_rows"] == 0
+        assert len(inline_blocks) == 12
+
+
+def test_forced_extraction_copies_nothing(
+    extract: Callable[..., StageResult], workspace: Workspace, inline_blocks: list[str]
+) -> None:
+    extract()
+    extract(block_rows=3)
+    assert len(inline_blocks) == 12
+    result = extract(block_rows=3, mode="force")
+    assert not result.cached
+    assert len(inline_blocks) == 24
+
+
+def test_rows_that_the_extractor_refuses_are_named(
+    extract: Callable[..., StageResult],
+    workspace: Workspace,
+    shapes: Path,
+    draw_pictures: Callable[..., Path],
+    inline_blocks: list[str],
+    tmp_path: Path,
+) -> None:
+    small = draw_pictures(tmp_path / "small", per_class=1, side=20)
+    shutil.copy(small / "sketches/circle/0.png", shapes / "sketches/circle/2.png")
+    artifact = workspace.store.open(
+        extract(options={"size": [8, 8], "crop": [0, 0, 30, 30]}).reference
+    )
+    failures = artifact.json("failures.json")
+    assert list(failures) == ["sketches/circle/2.png"]
+    assert "crop" in failures["sketches/circle/2.png"]
+    assert np.flatnonzero(~usable_rows(artifact)).tolist() == [2]
+
+
+def test_only_samples_at_fault_are_refused() -> None:
+    calls: list[int] = []
+
+    class Picky:
+        def transform(self, samples: list[Any]) -> Any:
+            calls.append(len(samples))
+            if any(sample < 0 for sample in samples):
+                raise InputError(f"negative among {samples}")
+            return np.array(samples, dtype=np.float32)[:, None]
+
+    samples = [3, -1, 5, 6, 7, -2, 9]
+    results = transform_each(Picky(), samples)  # type: ignore[arg-type]
+    for sample, result in zip(samples, results, strict=True):
+        if sample < 0:
+            assert isinstance(result, InputError)
+            assert str(sample) in str(result)
+        else:
+            assert result == [sample]
+    assert transform_each(Picky(), []) == []  # type: ignore[arg-type]
+
+
+def test_progress_is_told(extract: Callable[..., StageResult], inline_blocks: list[str]) -> None:
+    heard: list[Progress] = []
+    with listening(on_progress=heard.append):
+        extract()
+        extract()
+    steps = [(p.done, p.total) for p in heard if p.stage == "extract" and p.total == 3]
+    assert steps == [(1, 3), (2, 3), (3, 3)]
+    last = heard[-1]
+    assert (last.stage, last.cached, last.finished) == ("extract", True, True)
+
+
+def test_damage_in_an_artifact_is_named_when_it_is_used(
+    extract: Callable[..., StageResult], workspace: Workspace, inline_blocks: list[str]
+) -> None:
+    artifact = workspace.store.open(extract().reference)
+    chunk = artifact.path / "arrays/features/c.1.0"
+    data = bytearray(chunk.read_bytes())
+    data[len(data) // 2] ^= 1
+    chunk.write_bytes(data)
+    with pytest.raises(DamagedArtifactError, match=r"'features', block 1 .*c\.1\.0"):
+        workspace.store.open(artifact.reference).array("features")
+    extract(mode="force")
+    assert workspace.store.verify() == []
+
+
+def test_notes_hold_options_that_make_the_extractor(
+    extract: Callable[..., StageResult], workspace: Workspace, inline_blocks: list[str]
+) -> None:
+    artifact = workspace.store.open(extract().reference)
+    assert artifact.run["notes"]["options"] == {"size": [8, 8]}
+    assert artifact.parameters["options"] == json.loads(
+        json.dumps(Pixels(size=(8, 8)).parameters())
+    )

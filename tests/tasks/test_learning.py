@@ -1,0 +1,306 @@
+"""Curricula, training, coding and scoring as plain functions, also with skipped pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tasks.train
+from cppcl.curriculum import pairs_from_scores
+from cppcl.errors import ConvergenceWarning
+from cppcl.metrics import evaluate as evaluate_codes
+from storage import Recipe, Reference, Writer
+from tasks.build_curricula import curricula_of_split, open_curriculum, targets
+from tasks.encode import encode_features
+from tasks.evaluate import evaluate_method, open_test_set
+from tasks.extract import extract_features, usable_rows
+from tasks.fetch import fetch_data, open_pictures
+from tasks.progress import listening
+from tasks.split import open_split, split_table
+from tasks.train import open_method, train_method
+from tasks.workspace import Workspace
+
+CPRL = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 4, "n_initial_rounds": 2}
+
+
+class Stages:
+    """Every stage before training, on one folder; results are references."""
+
+    def __init__(self, workspace: Workspace, root: Path) -> None:
+        self.workspace = workspace
+        self.table = fetch_data(
+            workspace=workspace,
+            name="folder",
+            options={"root": root, "pairing": "name"},
+            key_parameters={},
+        ).reference
+        self.split = split_table(
+            workspace=workspace,
+            table=self.table,
+            rule="instance",
+            options={"n_train": 7},
+            seed=0,
+        ).reference
+        self.features = {m: self.extract(m, "pixels", {"size": [8, 8]}) for m in SIDES}
+        self.scores = {
+            "sketch": self.extract("sketch", "edgeness", {"n_windows": 20}),
+            "image": self.extract("image", "colour_contrast", {"n_windows": 20}),
+        }
+
+    def extract(self, modality: Any, extractor: str, options: dict[str, Any]) -> Reference:
+        return extract_features(
+            workspace=self.workspace,
+            table=self.table,
+            modality=modality,
+            extractor=extractor,
+            options=options,
+            longest_side=40,
+            block_rows=5,
+            max_bad_share=0.5,
+        ).reference
+
+    def curricula(self) -> Reference:
+        return curricula_of_split(
+            workspace=self.workspace,
+            table=self.table,
+            split=self.split,
+            sketch_scores=self.scores["sketch"],
+            image_scores=self.scores["image"],
+            target="groups",
+            options={"delta": 0.0, "rho": 1.0, "scope": "global", "seed": 0},
+        ).reference
+
+    def train(self, method: str, options: dict[str, Any], curricula: Reference | None) -> Any:
+        return train_method(
+            workspace=self.workspace,
+            table=self.table,
+            split=self.split,
+            sketch_features=self.features["sketch"],
+            image_features=self.features["image"],
+            curricula=curricula,
+            method=method,
+            options=options,
+            target="groups",
+            what=method,
+        ).reference
+
+    def encode(self, model: Reference) -> Reference:
+        return encode_features(
+            workspace=self.workspace,
+            model=model,
+            sketch_features=self.features["sketch"],
+            image_features=self.features["image"],
+        ).reference
+
+    def evaluate(self, codes: Reference) -> Reference:
+        return evaluate_method(
+            workspace=self.workspace,
+            table=self.table,
+            split=self.split,
+            codes=codes,
+            target="groups",
+            metric="cosine",
+            ranks=(1, 2),
+            seed=0,
+        ).reference
+
+
+SIDES = ("sketch", "image")
+
+
+@pytest.fixture
+def stages(workspace: Workspace, shapes: Path, inline_blocks: list[str]) -> Stages:
+    return Stages(workspace, shapes)
+
+
+@pytest.fixture
+def broken_stages(workspace: Workspace, shapes: Path, inline_blocks: list[str]) -> Stages:
+    """One training sketch and one test image cannot be read."""
+    whole = Stages(workspace, shapes)
+    rows = open_split(workspace.store, whole.split)
+    table = open_pictures(workspace.store, whole.table).table
+    for modality, row in (("sketch", rows.train_sketches[2]), ("image", rows.test_images[1])):
+        path = shapes / table.paths[table.rows(modality)[row]]  # type: ignore[arg-type]
+        path.write_bytes(path.read_bytes()[:40])
+    return Stages(workspace, shapes)
+
+
+def test_pairs_come_from_the_scores_of_training_rows(stages: Stages) -> None:
+    store = stages.workspace.store
+    artifact = store.open(stages.curricula())
+    rows = open_split(store, stages.split)
+    table = open_pictures(store, stages.table).table
+    for modality, training in (("sketch", rows.train_sketches), ("image", rows.train_images)):
+        values = store.open(stages.scores[modality]).array("features")[training, 0]
+        pairs = artifact.array(f"{modality}_pairs")
+        assert pairs.dtype == np.int64
+        assert len(pairs)
+        harder, easier = pairs.T
+        assert (values[harder] < values[easier]).all()
+        expected = pairs_from_scores(
+            values.astype(np.float64),
+            targets(table, modality, "groups", training),  # type: ignore[arg-type]
+            delta=0.0,
+            rho=1.0,
+            scope="global",
+            seed=0,
+        )
+        np.testing.assert_array_equal(pairs, expected.pairs)
+
+
+def test_pairs_are_renumbered_without_skipped_samples(workspace: Workspace) -> None:
+    pairs = np.array([[0, 1], [1, 2], [2, 4], [4, 3], [3, 0]], dtype=np.int64)
+
+    def create(writer: Writer) -> None:
+        writer.put_array("sketch_pairs", pairs)
+        writer.put_array("image_pairs", np.empty((0, 2), np.int64))
+
+    recipe = Recipe("curricula", "1", {})
+    workspace.store.get_or_create(recipe, create)
+    kept = np.array([True, False, True, True, True])
+    sketches = open_curriculum(workspace.store, recipe.reference, "sketch", kept)
+    # Samples 0, 2, 3, 4 become 0, 1, 2, 3; the two pairs with sample 1 go.
+    assert sketches.pairs.tolist() == [[1, 3], [3, 2], [2, 0]]
+    assert sketches.value(np.array([1.0, 0.0, 0.0, 0.5])) == 0.5
+    images = open_curriculum(workspace.store, recipe.reference, "image", kept[:3])
+    assert images.pairs.shape == (0, 2)
+
+
+def test_skipped_pictures_take_no_part(broken_stages: Stages) -> None:
+    store = broken_stages.workspace.store
+    rows = open_split(store, broken_stages.split)
+    sketches = usable_rows(store.open(broken_stages.features["sketch"]))
+    images = usable_rows(store.open(broken_stages.features["image"]))
+    assert (len(sketches), sketches.sum(), images.sum()) == (12, 11, 11)
+
+    curricula = broken_stages.curricula()
+    missing = int(np.flatnonzero(~sketches[rows.train_sketches])[0])
+    assert missing not in store.open(curricula).array("sketch_pairs")
+
+    model = broken_stages.train("cprl", CPRL, curricula)
+    pacing = store.open(model).array("model.sketch_pacing")
+    assert len(pacing) == sketches[rows.train_sketches].sum() == 6
+
+    codes = store.open(broken_stages.encode(model))
+    for modality, ok in (("sketch", sketches), ("image", images)):
+        values = codes.array(f"{modality}_codes")
+        assert values.shape == (12, 4)
+        assert (values[~ok] == 0).all()
+
+    test = open_test_set(
+        store, codes.reference, broken_stages.split, broken_stages.table, "groups"
+    )
+    assert len(test.query_rows) == 5
+    assert len(test.gallery_rows) == 4
+    counts = store.open(broken_stages.evaluate(codes.reference)).json("scores.json")["counts"]
+    assert counts["n_gallery"] == 4
+    assert counts["n_without_relevant"] == 1
+
+
+def test_a_trained_method_codes_as_it_did(stages: Stages) -> None:
+    store = stages.workspace.store
+    reference = stages.train("cprl", CPRL, stages.curricula())
+    codes = store.open(stages.encode(reference))
+    method = open_method(store, reference)
+    for modality, encode in (
+        ("sketch", method.encode_sketches),
+        ("image", method.encode_images),
+    ):
+        features = store.open(stages.features[modality]).array("features")
+        np.testing.assert_array_equal(codes.array(f"{modality}_codes"), encode(features))
+
+
+def test_codes_do_not_depend_on_rows_at_once(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = stages.workspace.store
+    model = stages.train("cprl", CPRL, None)
+    whole = store.open(stages.encode(model)).array("sketch_codes")
+    monkeypatch.setattr("tasks.encode.ROWS_AT_ONCE", 5)
+    reference = encode_features(
+        workspace=stages.workspace,
+        model=model,
+        sketch_features=stages.features["sketch"],
+        image_features=stages.features["image"],
+        mode="force",
+    ).reference
+    np.testing.assert_allclose(store.open(reference).array("sketch_codes"), whole, atol=1e-5)
+
+
+def test_scores_are_those_of_the_test_rows(stages: Stages) -> None:
+    store = stages.workspace.store
+    codes = stages.encode(stages.train("centred_cosine", {}, None))
+    artifact = store.open(stages.evaluate(codes))
+    rows = open_split(store, stages.split)
+    table = open_pictures(store, stages.table).table
+    expected = evaluate_codes(
+        store.open(codes).array("sketch_codes")[rows.test_sketches],
+        store.open(codes).array("image_codes")[rows.test_images],
+        np.array(table.column("groups", "sketch"))[rows.test_sketches],
+        np.array(table.column("groups", "image"))[rows.test_images],
+        metric="cosine",
+        ranks=(1, 2),
+        seed=0,
+    )
+    document = artifact.json("scores.json")
+    assert document["scores"] == pytest.approx(expected.scores)
+    assert document["chance"] == pytest.approx(expected.chance)
+    assert document["chance"]["rank_1"] == pytest.approx(1 / 5)
+    np.testing.assert_array_equal(artifact.array("query_rows"), rows.test_sketches)
+
+
+def test_train_is_keyed_on_curricula_only_where_given(stages: Stages) -> None:
+    curricula = stages.curricula()
+    with_pairs = stages.train("cprl", {**CPRL, "mu": 0.5}, curricula)
+    without = stages.train("cprl", {**CPRL, "mu": 0.5}, None)
+    assert with_pairs != without
+    store = stages.workspace.store
+    assert store.open(with_pairs).inputs["curricula"] == curricula
+    assert "curricula" not in store.open(without).inputs
+
+
+@pytest.mark.filterwarnings("default::cppcl.errors.ConvergenceWarning")
+def test_a_solver_that_stops_early_says_so(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import warnings
+
+    make = tasks.train.make_method
+
+    def make_warning(name: str, **options: Any) -> Any:
+        method = make(name, **options)
+        fit = method.fit
+
+        def warn_and_fit(*arguments: Any) -> Any:
+            warnings.warn("stopped after 5 iterations", ConvergenceWarning, stacklevel=1)
+            return fit(*arguments)
+
+        method.fit = warn_and_fit
+        return method
+
+    monkeypatch.setattr(tasks.train, "make_method", make_warning)
+    said: list[str] = []
+    with listening(on_message=said.append):
+        stages.train("centred_cosine", {}, None)
+    assert said == ["centred_cosine: stopped after 5 iterations"]
+
+
+def test_other_warnings_of_training_are_passed_on(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import warnings
+
+    from cppcl.baselines.centred_cosine import CentredCosine
+
+    fit = CentredCosine.fit
+
+    def warn_and_fit(self: Any, *arguments: Any) -> Any:
+        warnings.warn("overflow", RuntimeWarning, stacklevel=1)
+        return fit(self, *arguments)
+
+    monkeypatch.setattr(CentredCosine, "fit", warn_and_fit)
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        stages.train("centred_cosine", {}, None)
