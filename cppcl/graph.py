@@ -7,7 +7,6 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from scipy import sparse
 
 from cppcl.errors import InputError
 
@@ -54,6 +53,8 @@ class CrossModalLaplacian:
         normalize: Normalize = "mean_degree",
         dtype: DTypeLike = np.float64,
     ) -> None:
+        from scipy import sparse
+
         if normalize not in get_args(Normalize):
             raise InputError(f"normalize={normalize!r} is not one of {get_args(Normalize)}")
         left, right = sparse.csr_array(left), sparse.csr_array(right)
@@ -100,6 +101,8 @@ class CrossModalLaplacian:
         dtype: DTypeLike = np.float64,
     ) -> Self:
         """Weight 1 between a sketch and an image of equal label, 0 elsewhere."""
+        from scipy import sparse
+
         numbers = number_labels(sketch_labels, image_labels)
         n_classes = 1 + max((int(of_side.max()) for of_side in numbers if len(of_side)), default=0)
 
@@ -116,6 +119,8 @@ class CrossModalLaplacian:
         cls, links: Any, *, normalize: Normalize = "mean_degree", dtype: DTypeLike = np.float64
     ) -> Self:
         """Weights from a sparse non-negative (K, L) affinity."""
+        from scipy import sparse
+
         links = sparse.csr_array(links)
         identity = sparse.eye_array(links.shape[1], format="csr")
         return cls(links, identity, normalize=normalize, dtype=dtype)
@@ -174,7 +179,7 @@ class CrossModalLaplacian:
 
     def cross_weights(self) -> Any:
         """Weights between sketches and images listed as a sparse (K, L) matrix."""
-        return sparse.csr_array(self._left @ self._right_t)
+        return (self._left @ self._right_t).tocsr()
 
     def sample_pairs(
         self, rng: np.random.Generator, n_partners: int = 1

@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
@@ -49,6 +48,8 @@ class GraphCoupling:
     """
 
     def __init__(self, laplacian: CrossModalLaplacian, codes: NDArray[Any]) -> None:
+        from scipy import sparse
+
         self._laplacian, self._codes = laplacian, codes
         norms = np.linalg.norm(codes, axis=1)
         self.diagonal: NDArray[Any] = laplacian.degree * norms * norms
