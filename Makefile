@@ -1,0 +1,57 @@
+# Needs Python 3.11, 3.12 or 3.13 and make; pip fetches the rest.
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help: ## say what can be made
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
+		while IFS='|' read -r name what; do printf 'make %-6s %s\n' "$$name" "$$what"; done
+	@echo 'VENV=$(VENV) is where it is installed.'
+
+demo: $(VENV)/.installed-demo ## install, run the chain on the embedded data, say where the report is
+	$(BIN)/cppcl run emoji --workspace .cppcl
+	@echo "The report is $$($(BIN)/cppcl report emoji --workspace .cppcl)"
+
+test: $(VENV)/.installed-dev ## install, then check import rules, tests and coverage
+	$(BIN)/lint-imports
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --cov=cppcl --cov=storage --cov-fail-under=90
+
+lint: $(VENV)/.installed-dev ## ruff, mypy and import rules
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-dev ## every benchmark, one after the other
+	@set -e; for file in tests/benchmarks/bench_*.py; do \
+		echo "== $$file"; $(BIN)/python "$$file"; \
+	done
+
+clean: ## remove caches and builds; the installation and the workspace .cppcl stay
+	rm -rf build dist *.egg-info .coverage htmlcov .pytest_cache .mypy_cache .ruff_cache \
+		.hypothesis .import_linter_cache
+	find . -path ./.git -prune -o -path './$(VENV)' -prune -o -name __pycache__ -type d \
+		-prune -exec rm -rf {} +
+
+# An installation is made once, and again when pyproject.toml changes.
+$(VENV)/.installed-demo: pyproject.toml | $(BIN)/pip
+	@echo 'Installing into $(VENV): a few minutes and about 7 GB the first time.'
+	$(PIP_INSTALL) '.[demo]'
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/pip
+	@echo 'Installing into $(VENV): a few minutes and about 7 GB the first time.'
+	$(PIP_INSTALL) '.[demo,dev]'
+	@touch $@
+
+$(BIN)/pip:
+	@for python in python3.11 python3.12 python3.13 python3; do \
+		if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
+			2>/dev/null; then exec $$python -m venv '$(VENV)'; fi; \
+	done; \
+	echo 'cppcl needs Python 3.11, 3.12 or 3.13: none of python3.11, python3.12, python3.13 and' \
+		'python3 on the PATH is one. Install one, or put it on the PATH, and run make again.' >&2; \
+	exit 1
