@@ -96,14 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     quieten()
     command = importlib.import_module(f"deployments.commands.{options.module}")
     from cppcl.errors import CppclError, InputError, PictureError, TooManyBadPicturesError
-    from storage import StoreError
+    from storage import StoreError, UnknownReferenceError
 
     try:
         return int(command.main(options))
     except (PictureError, TooManyBadPicturesError) as error:
         print(f"cppcl: {error}", file=sys.stderr)
         return FAILED
-    except InputError as error:
+    except (InputError, UnknownReferenceError) as error:
         print(f"cppcl: {error}", file=sys.stderr)
         return WRONG_USE
     except (CppclError, StoreError, OSError) as error:

@@ -110,9 +110,16 @@ def index_folder(
     -------
     list of StageResult
         The new sample table, features and codes; the last is the new model.
+
+    Raises
+    ------
+    InputError
+        If the folder is none, or holds no pictures.
     """
     from cppcl.datasets.folder import images_only
 
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; give the folder of the new pictures")
     store = workspace.store
     training = store.open(store.open(model).inputs["model"])
     features = store.open(training.inputs["image_features"])
