@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +205,74 @@ def inline_blocks_of_module() -> Iterator[list[str]]:
     """Extract in this process during all tests of a module."""
     with extract_here() as decoded:
         yield decoded
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What a command of the command line returned and wrote."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    def json(self) -> Any:
+        """Last line of standard output."""
+        return json.loads(self.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="session")
+def cppcl() -> Callable[..., CommandResult]:
+    """Run the command line in this process."""
+
+    def run(*arguments: object) -> CommandResult:
+        from deployments.cli import main
+
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            try:
+                code = main([str(argument) for argument in arguments])
+            except SystemExit as error:  # argparse
+                code = int(error.code or 0)
+        return CommandResult(code, out.getvalue(), err.getvalue())
+
+    return run
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """An experiment that was run once by the command line; to be read, not changed."""
+
+    file: Path
+    shapes: Path
+    workspace: Any
+    result: CommandResult
+
+    @property
+    def summary(self) -> Any:
+        """The record that ``--json`` printed."""
+        return self.result.json()
+
+    def copy(self, folder: Path) -> Any:
+        """Workspace with the same artifacts, to be changed."""
+        return type(self.workspace)(Path(shutil.copytree(self.workspace.root, folder)))
+
+
+@pytest.fixture(scope="session")
+def finished_run(
+    tmp_path_factory: pytest.TempPathFactory,
+    prefect_server: str,
+    dask_address: str,
+    draw_pictures: Callable[..., Path],
+    write_experiment: Callable[..., Path],
+    cppcl: Callable[..., CommandResult],
+) -> FinishedRun:
+    """The tiny experiment, run as a user does."""
+    from tasks.workspace import Workspace
+
+    folder = tmp_path_factory.mktemp("finished")
+    shapes = draw_pictures(folder / "shapes")
+    file = write_experiment(shapes, cluster=dask_address)
+    workspace = Workspace(folder / "workspace")
+    result = cppcl("run", file, "--workspace", workspace.root, "--json")
+    assert result.code == 0, result.stderr
+    return FinishedRun(file, shapes, workspace, result)

@@ -1,0 +1,429 @@
+"""The command line: what it prints, where it stops, what it leaves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cppcl.images import decode_picture
+from storage import Reference
+from tasks.model import Model
+from tasks.stages import STAGES
+
+ROOT = Path(__file__).parents[2]
+HEAVY = (
+    "numpy",
+    "scipy",
+    "torch",
+    "sklearn",
+    "skimage",
+    "matplotlib",
+    "PIL",
+    "pydantic",
+    "prefect",
+    "dask",
+    "distributed",
+    "zarr",
+    "cvxpy",
+    "osqp",
+)
+
+Command = Callable[..., Any]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = f"""
+import sys
+from deployments.cli import main
+for arguments in (["--help"], ["run", "--help"], ["store", "--help"], ["--version"], ["stages"]):
+    try:
+        code = main(arguments)
+    except SystemExit as error:
+        code = error.code
+    assert code == 0, arguments
+    heavy = sorted(set({HEAVY!r}) & set(sys.modules))
+    assert arguments == ["stages"] or not heavy, (arguments, heavy)
+"""
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "Exit codes: 0 done, 1 failed, 2 wrong use." in run.stdout
+
+
+def test_command_is_installed() -> None:
+    (command,) = entry_points(group="console_scripts", name="cppcl")
+    assert command.value == "deployments.cli:main"
+
+
+def test_module_passes_the_exit_code_on(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "deployments.cli", "report", "x", "--workspace", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 2
+    assert run.stderr.startswith("cppcl: no run 'x'")
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["fly"],
+        ["run"],
+        ["run", "emoji", "--only", "trian"],
+        ["run", "emoji", "--from", "train", "--only", "train"],
+        ["run", "emoji", "--sett", "a=1"],
+        ["search", "emoji"],
+        ["store", "burn"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_arguments_exit_with_2(arguments: list[str], cppcl: Command) -> None:
+    result = cppcl(*arguments)
+    assert result.code == 2
+    assert "usage: cppcl" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "emojis"], "experiment 'emojis' is neither one of"),
+        (["run", "nowhere.yaml"], "'nowhere.yaml' does not exist"),
+        (["run", "emoji", "--set", "alhpa=1"], "--set alhpa: the experiment has no such option"),
+        (["run", "emoji", "--set", "rho=2"], "curriculum.rho"),
+        (["run", "emoji", "--set", "cprl.n_atoms=x"], "got 'x'"),
+        (["search", "emoji", "sketch.png"], "no run 'emoji'"),
+        (["search", "abcdef123456", "sketch.png"], "'abcdef123456' names no encode artifact"),
+        (["index", "emoji", "."], "no run 'emoji'"),
+        (["report", "emoji"], "no run 'emoji'"),
+        (["store", "show"], "needs the KEY"),
+        (["store", "show", "abcdef"], "'abcdef' names no artifact"),
+        (["store", "verify", "abcdef"], "'abcdef' names no artifact"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_use_exits_with_2_and_says_why(
+    arguments: list[str], message: str, cppcl: Command, tmp_path: Path
+) -> None:
+    result = cppcl(*arguments, "--workspace", tmp_path)
+    assert message in result.stderr
+    assert result.code == 2
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stages_are_listed_in_order(cppcl: Command) -> None:
+    result = cppcl("stages")
+    assert result.code == 0
+    words = result.stdout.split()
+    places = [words.index(stage) for stage in STAGES]
+    assert places == sorted(places)
+
+
+def test_an_empty_store(cppcl: Command, tmp_path: Path) -> None:
+    assert cppcl("store", "ls", "--workspace", tmp_path).code == 0
+    assert cppcl("store", "gc", "--workspace", tmp_path).stdout == "removed 0 artifacts\n"
+    verified = cppcl("store", "verify", "--workspace", tmp_path)
+    assert (verified.code, verified.stdout) == (0, "0 artifacts read, 0 problems\n")
+
+
+def test_workspace_may_come_from_the_environment(
+    cppcl: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CPPCL_WORKSPACE", str(tmp_path / "mine"))
+    assert str(tmp_path / "mine") in cppcl("report", "emoji").stderr
+
+
+@pytest.mark.flow
+class TestFinishedRun:
+    """What can be done after an experiment was run."""
+
+    def test_json_of_a_run(self, finished_run: Any) -> None:
+        last = finished_run.result.stdout.splitlines()[-1]
+        summary = json.loads(last)
+        assert list(summary) == [
+            "experiment",
+            "metrics",
+            "artifacts",
+            "seconds",
+            "cached",
+            "peak_memory_bytes",
+        ]
+        assert summary["experiment"] == "tiny"
+        metrics = summary["metrics"]
+        assert {p: set(methods) for p, methods in metrics.items()} == {
+            "instance": {"cprl", "centred_cosine", "chance"},
+            "category": {"class_cca", "chance"},
+        }
+        for methods in metrics.values():
+            for name, scores in methods.items():
+                assert scores.keys() >= {"rank_1", "rank_2", "map"}
+                for score in ("rank_1", "rank_2", "map"):
+                    assert 0 <= scores[score] <= 1
+                    assert scores[f"{score}_std"] >= 0, name
+                assert scores["rank_1"] <= scores["rank_2"]
+        # 12 groups, 7 of them for training: one relevant picture among five.
+        assert metrics["instance"]["chance"]["rank_1"] == pytest.approx(1 / 5)
+        assert metrics["instance"]["chance"]["rank_2"] == pytest.approx(2 / 5)
+        assert list(summary["artifacts"]) == list(STAGES)
+        for stage, key in summary["artifacts"].items():
+            assert finished_run.workspace.store.find(Reference(stage, key)) is not None
+        assert all(isinstance(s, float) and s > 0 for s in summary["seconds"].values())
+        assert list(summary["seconds"]) == list(summary["cached"]) == list(STAGES)
+        assert set(summary["cached"].values()) == {False}
+        assert 1e8 < summary["peak_memory_bytes"] < 1e11
+
+    def test_default_ranks_are_those_of_the_contract(self) -> None:
+        from flows.config import Evaluation
+
+        assert Evaluation().ranks == (1, 5, 10)
+
+    def test_progress_and_tables_go_to_standard_error(self, finished_run: Any) -> None:
+        text = finished_run.result.stderr
+        assert finished_run.result.stdout.count("\n") == 1
+        assert "Dask dashboard: http://" in text
+        for line in ("fetch: folder", "extract: sketch pixels", "train: cprl, instance, split 1"):
+            assert line in text
+        assert "report: " in text
+        page = Path(text.split("report: ")[-1].splitlines()[0])
+        assert page.is_file()
+        for method in ("cprl", "centred_cosine", "class_cca", "chance"):
+            assert method in text
+
+    def test_second_run_says_that_every_stage_was_cached(
+        self, finished_run: Any, cppcl: Command
+    ) -> None:
+        place = finished_run.workspace.root
+        again = cppcl("run", finished_run.file, "--workspace", place, "--json")
+        assert again.code == 0
+        assert "every stage was cached" in again.stderr
+        assert "every stage was cached" not in finished_run.result.stderr
+        assert again.json()["cached"] == dict.fromkeys(STAGES, True)
+        assert again.json()["metrics"] == finished_run.summary["metrics"]
+        assert again.json()["artifacts"] == finished_run.summary["artifacts"]
+
+    def test_from_only_and_force(self, finished_run: Any, cppcl: Command, tmp_path: Path) -> None:
+        place = finished_run.copy(tmp_path / "copy").root
+
+        def computed(*options: str) -> list[str]:
+            result = cppcl("run", finished_run.file, *options, "--workspace", place, "--json")
+            assert result.code == 0, result.stderr
+            return [s for s, stored in result.json()["cached"].items() if not stored]
+
+        assert computed("--set", "alpha=0.02") == ["train", "encode", "evaluate", "report"]
+        assert computed("--from", "evaluate") == ["evaluate", "report"]
+        assert computed("--only", "curricula", "--force", "curricula") == ["curricula"]
+
+    def test_a_stage_that_was_not_run_fails(
+        self, finished_run: Any, cppcl: Command, tmp_path: Path
+    ) -> None:
+        result = cppcl("run", finished_run.file, "--only", "train", "--workspace", tmp_path)
+        assert result.code == 1
+        assert "stage 'fetch' (folder) has not been run" in result.stderr
+        assert "Traceback" not in result.stderr
+
+    def test_store_ls(self, finished_run: Any, cppcl: Command) -> None:
+        place = finished_run.workspace.root
+        everything = cppcl("store", "ls", "--workspace", place)
+        assert everything.code == 0
+        for stage, key in finished_run.summary["artifacts"].items():
+            assert f"{stage}/{key}" in everything.stdout
+        some = cppcl("store", "ls", "train", "report", "--workspace", place).stdout
+        assert some.count("train/") == 6
+        assert some.count("report/") == 1
+        assert "encode/" not in some
+
+    def test_store_show(self, finished_run: Any, cppcl: Command) -> None:
+        key = finished_run.summary["artifacts"]["train"]
+        shown = cppcl("store", "show", key[:12], "--workspace", finished_run.workspace.root)
+        document = json.loads(shown.stdout)
+        assert document["path"].endswith(f"train/{key}")
+        assert document["manifest"]["parameters"]["options"]["alpha"] == 0.01
+        assert document["run"]["seconds"] >= 0
+
+    def test_store_verify(self, finished_run: Any, cppcl: Command) -> None:
+        place = finished_run.workspace
+        number = len(list(place.store.references()))
+        whole = cppcl("store", "verify", "--workspace", place.root)
+        assert (whole.code, whole.stdout) == (0, f"{number} artifacts read, 0 problems\n")
+        key = finished_run.summary["artifacts"]["encode"]
+        one = cppcl("store", "verify", key[:12], "--workspace", place.root)
+        assert (one.code, one.stdout) == (0, "1 artifacts read, 0 problems\n")
+
+    def test_store_gc_keeps_what_the_latest_run_uses(
+        self, finished_run: Any, cppcl: Command, tmp_path: Path
+    ) -> None:
+        place = finished_run.copy(tmp_path / "copy")
+        before = set(place.store.references())
+        changed = cppcl(
+            "run", finished_run.file, "--set", "n_directions=1", "--workspace", place.root
+        )
+        assert changed.code == 0, changed.stderr
+        after = set(place.store.references())
+        _, record = place.find_run("tiny")
+        used = set(map(Reference.parse, record["all_artifacts"]))
+        old = after - used
+        # Two splits of class_cca in three stages, and the report.
+        assert len(old) == 7
+        assert old <= before
+        dry = cppcl("store", "gc", "--dry-run", "--workspace", place.root)
+        assert dry.stdout.endswith("would remove 7 artifacts\n")
+        assert set(place.store.references()) == after
+        result = cppcl("store", "gc", "--workspace", place.root)
+        assert result.code == 0
+        assert set(result.stdout.splitlines()) == {
+            *(f"removed {reference}" for reference in old),
+            "removed 7 artifacts",
+        }
+        assert set(place.store.references()) == used
+        assert cppcl("store", "verify", "--workspace", place.root).code == 0
+
+    def test_report(self, finished_run: Any, cppcl: Command, tmp_path: Path) -> None:
+        place = finished_run.workspace.root
+        shown = cppcl("report", "tiny", "--workspace", place)
+        assert shown.code == 0
+        page = Path(shown.stdout.strip())
+        assert page.name == "report.html"
+        assert page.is_absolute()
+        name, _ = finished_run.workspace.find_run("tiny")
+        copied = cppcl("report", name, "--output", tmp_path / "a" / "b", "--workspace", place)
+        assert Path(copied.stdout.strip()) == tmp_path / "a" / "b" / "report.html"
+        assert (tmp_path / "a/b/report.html").read_bytes() == page.read_bytes()
+        names = {path.name for path in (tmp_path / "a/b").rglob("*")}
+        assert {"report.html", "scores.csv"} <= names
+        text = page.read_text()
+        assert "Pictures of shapes: licence unknown" in text
+        # Two protocols with a plot of precision over recall, and two queries of two answers each.
+        assert text.count("Query sketch: ") == 4
+        assert text.count('alt="Picture ') == 8
+
+    def test_search(self, finished_run: Any, cppcl: Command) -> None:
+        place = finished_run.workspace
+        sketch = finished_run.shapes / "sketches/circle/0.png"
+        key = finished_run.summary["artifacts"]["encode"]
+        by_name = cppcl("search", "tiny", sketch, "-k", 3, "--json", "--workspace", place.root)
+        by_key = cppcl("search", key[:8], sketch, "-k", 3, "--json", "--workspace", place.root)
+        assert by_name.code == 0, by_name.stderr
+        assert by_name.json() == by_key.json()
+        matches = by_name.json()
+        assert [m["rank"] for m in matches] == [1, 2, 3]
+        similarities = [m["similarity"] for m in matches]
+        assert similarities == sorted(similarities, reverse=True)
+        for match in matches:
+            assert Path(match["path"]).is_file()
+            assert f"/images/{match['label']}/" in match["path"]
+        model = Model(place, Reference("encode", key))
+        found = model.search(sketch, 3)
+        assert [str(match.path) for match in found] == [m["path"] for m in matches]
+
+    def test_search_agrees_with_the_codes(self, finished_run: Any) -> None:
+        """Nearest by brute force over stored codes, for a sketch of the data set itself."""
+        import numpy as np
+
+        from tasks.fetch import open_pictures
+
+        store = finished_run.workspace.store
+        artifacts = finished_run.summary["artifacts"]
+        codes = store.open(Reference("encode", artifacts["encode"]))
+        table = open_pictures(store, Reference("fetch", artifacts["fetch"])).table
+        unit = [
+            values / np.linalg.norm(values, axis=1, keepdims=True)
+            for values in (codes.array("sketch_codes"), codes.array("image_codes"))
+        ]
+        row = 4
+        sketch = finished_run.shapes / table.column("paths", "sketch")[row]
+        assert decode_picture(sketch).shape == (40, 40, 3)
+        similarity = unit[0][row] @ unit[1].T
+        matches = Model(finished_run.workspace, codes.reference).search(sketch, 12)
+        assert [m.similarity for m in matches] == pytest.approx(
+            sorted(similarity, reverse=True), abs=1e-5
+        )
+        best = finished_run.shapes / table.column("paths", "image")[int(similarity.argmax())]
+        assert matches[0].path == best
+
+    def test_search_for_more_than_there_is(self, finished_run: Any, cppcl: Command) -> None:
+        sketch = finished_run.shapes / "sketches/circle/0.png"
+        place = finished_run.workspace.root
+        result = cppcl("search", "tiny", sketch, "-k", 100, "--json", "--workspace", place)
+        assert result.code == 0
+        paths = [match["path"] for match in result.json()]
+        assert len(paths) == len(set(paths)) == 12
+        table = cppcl("search", "tiny", sketch, "--workspace", place)
+        assert table.code == 0
+        assert "nearest to" in table.stdout
+        assert paths[0] in table.stdout.replace("\n", "")
+        none = cppcl("search", "tiny", sketch, "-k", 0, "--workspace", place)
+        assert (none.code, none.stderr) == (2, "cppcl: -k 0 must be at least 1\n")
+
+    @pytest.mark.parametrize("content", [b"no picture", b"", None], ids=["text", "empty", "gone"])
+    def test_search_with_what_is_no_picture(
+        self, content: bytes | None, finished_run: Any, cppcl: Command, tmp_path: Path
+    ) -> None:
+        sketch = tmp_path / "sketch of mine.png"
+        if content is not None:
+            sketch.write_bytes(content)
+        result = cppcl("search", "tiny", sketch, "--workspace", finished_run.workspace.root)
+        assert result.code == 1
+        assert "sketch of mine.png" in result.stderr
+        assert "Traceback" not in result.stderr
+
+    def test_index_a_folder_and_search_it(
+        self,
+        finished_run: Any,
+        cppcl: Command,
+        tmp_path: Path,
+        draw_pictures: Command,
+        inline_blocks: list[str],
+    ) -> None:
+        place = finished_run.copy(tmp_path / "copy").root
+        folder = draw_pictures(tmp_path / "new", per_class=2, first=5) / "images"
+        indexed = cppcl("index", "tiny", folder, "--workspace", place)
+        assert indexed.code == 0, indexed.stderr
+        key = indexed.stdout.strip()
+        assert len(key) == 32
+        assert f"cppcl search {key[:12]}" in indexed.stderr
+        sketch = finished_run.shapes / "sketches/circle/0.png"
+        found = cppcl("search", key, sketch, "--json", "--workspace", place)
+        assert found.code == 0, found.stderr
+        paths = [Path(match["path"]) for match in found.json()]
+        assert sorted(paths) == sorted(folder.rglob("*.png"))
+        assert {match["label"] for match in found.json()} == {"circle", "square", "triangle"}
+        # The experiment itself still answers with its own gallery.
+        own = cppcl("search", "tiny", sketch, "--json", "--workspace", place).json()
+        assert not {match["path"] for match in own} & set(map(str, paths))
+        # The gallery is not collected, and indexing it again computes nothing.
+        assert cppcl("store", "gc", "--workspace", place).code == 0
+        again = cppcl("index", key, folder, "--workspace", place)
+        assert again.stdout.strip() == key
+        assert len(inline_blocks) == 6
+
+    def test_index_of_no_folder(self, finished_run: Any, cppcl: Command, tmp_path: Path) -> None:
+        place = finished_run.workspace.root
+        file = finished_run.shapes / "images/circle/0.png"
+        for folder in (tmp_path / "nowhere", file):
+            missing = cppcl("index", "tiny", folder, "--workspace", place)
+            assert missing.code == 2
+            assert f"{folder} is not a folder" in missing.stderr
+        (tmp_path / "empty").mkdir()
+        empty = cppcl("index", "tiny", tmp_path / "empty", "--workspace", place)
+        assert empty.code == 2
+        assert "holds no pictures" in empty.stderr
