@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -191,6 +191,12 @@ def extract_here() -> Iterator[list[str]]:
         patch.setattr(tasks.blocks, "read_sample", read)
         patch.setattr(tasks.extract, "run_blocks", run)
         yield decoded
+
+
+@pytest.fixture(scope="session")
+def extracting_here() -> Callable[[], AbstractContextManager[list[str]]]:
+    """Make a context in which this process extracts, without Dask."""
+    return extract_here
 
 
 @pytest.fixture

@@ -1,0 +1,80 @@
+"""An extraction that is slow enough to be interrupted, and its result without interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from storage import Artifact
+from tasks.extract import extract_features
+from tasks.fetch import fetch_data
+from tasks.workspace import Workspace
+
+# A tenth of a second a picture.
+SLOW = {"name": "colour_contrast", "n_windows": 100_000}
+
+
+@dataclass(frozen=True)
+class SlowExtraction:
+    """Pictures, an experiment that extracts them slowly, and what comes of it."""
+
+    file: Path
+    shapes: Path
+    expected: Artifact
+    n_blocks: int = 24
+
+    def extract(self, workspace: Workspace) -> Artifact:
+        """Extract the sketches as the experiment does."""
+        table = fetch_data(
+            workspace=workspace,
+            name="folder",
+            options={"root": self.shapes, "pairing": "name"},
+            key_parameters={
+                "sketches": "sketches",
+                "images": "images",
+                "pairs": None,
+                "pairing": "name",
+            },
+        )
+        result = extract_features(
+            workspace=workspace,
+            table=table.reference,
+            modality="sketch",
+            extractor=SLOW["name"],  # type: ignore[arg-type]
+            options={"n_windows": SLOW["n_windows"], "seed": 0},
+            longest_side=40,
+            block_rows=1,
+        )
+        return workspace.store.open(result.reference)
+
+
+@pytest.fixture(scope="module")
+def slow_extraction(
+    tmp_path_factory: pytest.TempPathFactory,
+    draw_pictures: Callable[..., Path],
+    make_experiment: Callable[..., dict[str, Any]],
+    extracting_here: Callable[[], AbstractContextManager[list[str]]],
+) -> SlowExtraction:
+    """24 sketches, a block each; the result was made in this process, without Dask."""
+    folder = tmp_path_factory.mktemp("slow")
+    shapes = draw_pictures(folder / "shapes", per_class=8)
+    configuration = make_experiment(
+        shapes,
+        block_rows=1,
+        curriculum=None,
+        features={"sketch": SLOW, "image": {"name": "pixels", "size": [8, 8]}},
+        compute={"workers": 1},
+    )
+    file = folder / "slow.yaml"
+    file.write_text(yaml.safe_dump(configuration))
+    slow = SlowExtraction(file, shapes, None)  # type: ignore[arg-type]
+    with extracting_here() as decoded:
+        expected = slow.extract(Workspace(folder / "expected"))
+    assert len(decoded) == slow.n_blocks
+    return SlowExtraction(file, shapes, expected)

@@ -1,0 +1,142 @@
+"""A run that is killed goes on where it was; a worker that is killed does not stop a run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage import Artifact
+from tasks.progress import Progress, listening
+from tasks.workspace import Workspace
+
+pytestmark = pytest.mark.flow
+
+ROOT = Path(__file__).parents[2]
+
+
+def chunks(folder: Path) -> dict[str, Path]:
+    """Chunk files of an artifact's arrays, finished or not, by array and name."""
+    return {f"{path.parent.name}/{path.name}": path for path in folder.glob("arrays/*/c.*")}
+
+
+def contents(artifact: Artifact) -> dict[str, bytes]:
+    return {name: path.read_bytes() for name, path in chunks(artifact.path).items()}
+
+
+@pytest.fixture
+def start_run(prefect_server: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Start ``cppcl run`` with all its children in a process group of their own."""
+    started = []
+
+    def start(*arguments: object) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "deployments.cli", "run", *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, "PREFECT_API_URL": prefect_server},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    """Wait until a condition holds while a process runs."""
+    give_up = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < give_up
+        try:
+            code = process.wait(timeout=0.02)
+        except subprocess.TimeoutExpired:
+            continue
+        pytest.fail(f"the run ended with exit code {code}")
+
+
+def test_a_killed_run_goes_on_where_it_was(
+    slow_extraction: Any,
+    start_run: Callable[..., subprocess.Popen[bytes]],
+    cppcl: Callable[..., Any],
+    dask_address: str,
+    workspace: Workspace,
+) -> None:
+    expected: Artifact = slow_extraction.expected
+    published = workspace.store.path(expected.reference)
+    partial = published.with_name(published.name + ".partial")
+
+    process = start_run(slow_extraction.file, "--workspace", workspace.root)
+    wait_for(lambda: len(list(partial.glob("arrays/ok/c.*"))) >= 3, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+
+    assert not published.exists()
+    before = {name: path.stat().st_mtime_ns for name, path in chunks(partial).items()}
+    done = [name.removeprefix("ok/c.") for name in before if name.startswith("ok/")]
+    assert 3 <= len(done) < slow_extraction.n_blocks
+
+    result = cppcl(
+        "run",
+        slow_extraction.file,
+        "--set",
+        f"compute={{cluster: '{dask_address}'}}",
+        "--only",
+        "extract",
+        "--workspace",
+        workspace.root,
+    )
+    assert result.code == 0, result.stderr
+    n_blocks = slow_extraction.n_blocks
+    assert f"sketch colour_contrast: {len(done)} of {n_blocks} blocks were done" in result.stderr
+
+    artifact = workspace.store.open(expected.reference)
+    after = {name: path.stat().st_mtime_ns for name, path in chunks(artifact.path).items()}
+    for block in done:
+        for name in (f"ok/c.{block}", f"features/c.{block}.0"):
+            assert after[name] == before[name]
+    assert len(after) == 2 * n_blocks
+    assert artifact.manifest == expected.manifest
+    assert contents(artifact) == contents(expected)
+    assert artifact.run["resumed"] is True
+    assert artifact.run["notes"]["copied_rows"] == 0
+    assert workspace.store.verify() == []
+
+
+def test_a_killed_worker_does_not_stop_a_run(
+    slow_extraction: Any, dask_cluster: Any, workspace: Workspace
+) -> None:
+    client = dask_cluster.client()
+    workers = sorted(client.run(os.getpid).values())
+    assert len(workers) == 2
+    killed: list[int] = []
+
+    def kill(progress: Progress) -> None:
+        if progress.total == slow_extraction.n_blocks and progress.done == 3:
+            killed.append(workers[0])
+            os.kill(workers[0], signal.SIGKILL)
+
+    said: list[str] = []
+    with listening(kill, said.append):
+        artifact = slow_extraction.extract(workspace)
+    assert killed == workers[:1]
+    assert any(text.startswith("Dask dashboard: ") for text in said)
+    assert artifact.manifest == slow_extraction.expected.manifest
+    assert contents(artifact) == contents(slow_extraction.expected)
+    # The nanny brings another worker up.
+    client.wait_for_workers(2, timeout=60)
+    alive = sorted(client.run(os.getpid).values())
+    assert len(alive) == 2
+    assert workers[0] not in alive
