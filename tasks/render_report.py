@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.datasets.table import MODALITIES
+from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.images import read_sample
 from cppcl.report import (
     MethodResult,
@@ -24,13 +24,14 @@ from cppcl.report import (
 from cppcl.report import render_report as render
 from cppcl.retrieval import nearest
 from storage import Artifact, Recipe, Reference, Store, Writer
+from tasks.build_curricula import Target
 from tasks.evaluate import open_evaluation, open_test_set
 from tasks.fetch import Pictures, open_pictures
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.stages import STAGES
 from tasks.workspace import Workspace
 
-VERSION = "1"
+VERSION = "2"
 LIBRARIES = ("cppcl", "numpy", "scipy", "torch", "zarr", "dask", "prefect", "scikit-image")
 
 Scores = dict[str, dict[str, list[Reference]]]
@@ -168,8 +169,8 @@ def result_grid(
         options["nearest"],
         metric=scored.parameters["metric"],
     )
-    sketches = picture_reader(pictures, "sketch", configuration["longest_side"])
-    images = picture_reader(pictures, "image", configuration["longest_side"])
+    sketches = picture_reader(pictures, "sketch", target, configuration["longest_side"])
+    images = picture_reader(pictures, "image", target, configuration["longest_side"])
     queries = []
     for query, row, values in zip(chosen, found, similarity, strict=True):
         picture, label = sketches(test.query_rows[query])
@@ -184,15 +185,18 @@ def result_grid(
     return ResultGrid(method, 0, queries) if queries else None
 
 
-def picture_reader(pictures: Pictures, modality: Any, longest_side: int) -> Any:
-    """Function from a row of a modality to its picture and label."""
+def picture_reader(
+    pictures: Pictures, modality: Modality, target: Target, longest_side: int
+) -> Callable[[int], tuple[NDArray[Any], str]]:
+    """Function from a row of a modality to its picture and what must agree: label or group."""
     rows = pictures.table.rows(modality)
+    names = getattr(pictures.table, target)
 
     def read(row: int) -> tuple[NDArray[Any], str]:
         at = rows[row]
         path = pictures.table.paths[at]
         sample = read_sample(pictures.root, path, longest_side=longest_side)
-        return sample, pictures.table.labels[at]
+        return sample, names[at]
 
     return read
 
