@@ -53,12 +53,15 @@ def main() -> None:
     }
     workspace = Workspace(options.workspace)
     _, record = workspace.find_run(options.experiment)
+    chosen = record["configuration"]["protocols"][options.protocol]["methods"][options.method]
+    registered = chosen.pop("method")
+    base = {name: value for name, value in chosen.items() if name not in grid}
+    wanted = {"method": registered, "options": chosen, "target": TARGETS[options.protocol]}
     tables = []
-    for model in trained(workspace.store, record, options.method, TARGETS[options.protocol]):
+    for model in trained(workspace.store, record, wanted):
         started = time.perf_counter()
-        base = {k: v for k, v in model.parameters["options"].items() if k not in grid}
         result = grid_search(
-            partial(make_method, options.method, **base),
+            partial(make_method, registered, **base),
             grid,
             **training_data(workspace.store, model),
             held_out="classes" if options.protocol == "instance" else "samples",
@@ -73,13 +76,13 @@ def main() -> None:
         print(f"{100 * mean[index]:6.2f}  {result.options[index]}")
 
 
-def trained(store: Store, record: dict[str, Any], method: str, target: str) -> Iterator[Artifact]:
-    """Trained models of a method in the latest run, one a split."""
+def trained(store: Store, record: dict[str, Any], wanted: dict[str, Any]) -> Iterator[Artifact]:
+    """Models of the latest run that were trained with these parameters, one a split."""
     for text in record["all_artifacts"]:
         stage, _, key = text.partition("/")
         if stage == "train":
             artifact = store.open(Reference(stage, key))
-            if (artifact.parameters["method"], artifact.parameters["target"]) == (method, target):
+            if artifact.parameters == wanted:
                 yield artifact
 
 
