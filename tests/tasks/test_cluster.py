@@ -1,0 +1,127 @@
+"""The Dask cluster: what workers offer and hold, and what a wrong address says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cppcl.errors import InputError
+from tasks import cluster
+from tasks.extract import extract_features, run_blocks
+from tasks.fetch import fetch_data
+from tasks.progress import listening
+from tasks.workspace import Workspace
+
+
+class Offering(cluster.Cluster):
+    """A cluster whose workers offer given resources."""
+
+    def __init__(self, *offers: dict[str, float]) -> None:
+        super().__init__("local", 1, "1GiB")
+        self.offers = offers
+
+    def client(self) -> Any:
+        offers = self.offers
+
+        class Client:
+            def scheduler_info(self, n_workers: int) -> Any:
+                assert n_workers == -1  # the default leaves workers out beyond the fifth
+                return {"workers": {str(n): {"resources": o} for n, o in enumerate(offers)}}
+
+        return Client()
+
+
+@pytest.mark.parametrize(
+    ("offers", "device", "expected"),
+    [
+        ([{"CPU": 1}, {"CPU": 1}], "cpu", {"CPU": 1}),
+        ([{"CPU": 1}, {"GPU": 1}], "cpu", {"CPU": 1}),
+        ([{"CPU": 1}, {"GPU": 1}], "gpu", {"GPU": 1}),
+        ([{"CPU": 1}], "gpu", {"CPU": 1}),
+        ([{}, {}], "gpu", {}),
+        ([{}], "cpu", {}),
+    ],
+)
+def test_blocks_ask_for_the_device_if_a_worker_has_it(
+    offers: list[dict[str, float]], device: str, expected: dict[str, float]
+) -> None:
+    assert Offering(*offers).resource(device) == expected
+
+
+def test_nothing_is_started_before_it_is_needed() -> None:
+    with cluster.session("tcp://127.0.0.1:1") as outer:
+        assert cluster.current() is outer
+        with cluster.session() as inner:
+            assert cluster.current() is inner
+            assert inner.workers >= 1
+        assert cluster.current() is outer
+
+
+def test_extraction_without_a_session_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_sessions", [])
+    with pytest.raises(RuntimeError, match=r"tasks\.cluster\.session"):
+        cluster.current()
+
+
+def test_no_blocks_need_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_sessions", [])
+    assert list(run_blocks([], "", "", None, "cpu", "")) == []  # type: ignore[arg-type]
+
+
+def test_a_wrong_address_is_named() -> None:
+    with (
+        cluster.session("carrier-pigeon://127.0.0.1:8786") as session,
+        pytest.raises(InputError, match=r"compute\.cluster 'carrier-pigeon://127\.0\.0\.1:8786'"),
+    ):
+        session.client()
+
+
+@pytest.mark.flow
+def test_workers_have_the_memory_and_threads_that_were_declared(dask_cluster: Any) -> None:
+    workers = dask_cluster.client().scheduler_info(n_workers=-1)["workers"].values()
+    assert len(workers) == 2
+    for worker in workers:
+        assert worker["memory_limit"] == 2 * 2**30
+        assert worker["nthreads"] == 1
+        assert worker["resources"] == {"CPU": 1}
+    threads = dask_cluster.client().run(lambda: __import__("os").environ["OMP_NUM_THREADS"])
+    assert set(threads.values()) == {"1"}
+    assert dask_cluster.resource("gpu") == {"CPU": 1}
+
+
+@pytest.mark.flow
+def test_workers_extract_without_prefect(
+    dask_cluster: Any, workspace: Workspace, shapes: Path, extracting_here: Callable[[], Any]
+) -> None:
+    def extract(place: Workspace) -> Any:
+        table = fetch_data(
+            workspace=place,
+            name="folder",
+            options={"root": shapes, "pairing": "name"},
+            key_parameters={},
+        ).reference
+        reference = extract_features(
+            workspace=place,
+            table=table,
+            modality="image",
+            extractor="hog",
+            options={},
+            longest_side=40,
+            block_rows=2,
+        ).reference
+        return place.store.open(reference)
+
+    said: list[str] = []
+    with listening(on_message=said.append):
+        artifact = extract(workspace)
+    assert said == [f"Dask dashboard: {dask_cluster.client().dashboard_link}"]
+    assert artifact.run["notes"]["worker_seconds"] > 0
+    loaded = dask_cluster.client().run(lambda: set(__import__("sys").modules))
+    assert any("tasks.blocks" in names for names in loaded.values())
+    assert not any("prefect" in names for names in loaded.values())
+    with extracting_here():
+        alone = extract(Workspace(workspace.root / "alone"))
+    assert alone.manifest == artifact.manifest
