@@ -1,7 +1,8 @@
 """Typed option models, derived from the constructors of registered classes.
 
 A feature, data set or method is added by one file and one registry line: what its constructor
-takes becomes what a YAML file, the command line and the Prefect form accept.
+takes becomes what a YAML file, the command line and the Prefect form accept, and what it refuses
+is refused before anything runs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 
 class Options(BaseModel):
@@ -65,8 +66,18 @@ def options_model(name: str, registered: type, *, discriminator: str) -> type[Re
     for parameter in list(inspect.signature(registered.__init__).parameters.values())[1:]:  # type: ignore[misc]
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[parameter.name] = (hints[parameter.name], default)
+
+    def check_by_constructing(self: RegisteredOptions) -> RegisteredOptions:
+        registered(**self.arguments())
+        return self
+
     title = "".join(part.title() for part in name.split("_")) + "Options"
-    return create_model(title, __base__=RegisteredOptions, **fields)
+    return create_model(
+        title,
+        __base__=RegisteredOptions,
+        __validators__={"check": model_validator(mode="after")(check_by_constructing)},
+        **fields,
+    )
 
 
 def any_of(registry: Mapping[str, type], *, discriminator: str) -> Any:
