@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.errors import InputError
+from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features import make_extractor
 from cppcl.features.base import Extractor
 from cppcl.images import read_sample
@@ -104,6 +104,11 @@ def extract_block(
         What to extract.
     store : str
         Folder of the store, for rows that are copied.
+
+    Raises
+    ------
+    DataUnavailableError
+        If a file is gone since the data set was fetched.
     """
     started = time.perf_counter()
     extractor = spec.make()
@@ -125,6 +130,12 @@ def extract_block(
             samples.append(read_sample(Path(root), path, longest_side=spec.longest_side))
             rows.append(int(row))
         except InputError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                # Says nothing about the picture, so it must not be stored as its failure.
+                raise DataUnavailableError(
+                    f"{path} was in {root} when the data set was fetched, and is not there any "
+                    "more; put it back and run again: finished blocks are kept"
+                ) from error
             failures[path] = str(error)
     for row, result in zip(rows, transform_each(extractor, samples), strict=True):
         if isinstance(result, InputError):

@@ -100,7 +100,7 @@ def publish_table(
         writer.note(root=str(root.absolute()))
 
     stored = store.find(recipe.reference)
-    if stored is not None and mode == "reuse" and _root(stored) != root.absolute():
+    if stored is not None and _root(stored) != root.absolute():
         # The same pictures at another place: the place is the only thing that is written anew.
         mode = "force"
     return produce(store, recipe, create, mode=mode, what=str(parameters.get("dataset", root)))
