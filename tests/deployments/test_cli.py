@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+import deployments.commands.stages
+from cppcl.errors import DataUnavailableError, InputError, PictureError, TooManyBadPicturesError
 from cppcl.images import decode_picture
-from storage import Reference
+from storage import DamagedArtifactError, Reference, UnknownReferenceError
 from tasks.model import Model
 from tasks.stages import STAGES
 
@@ -110,6 +112,7 @@ def test_wrong_arguments_exit_with_2(arguments: list[str], cppcl: Command) -> No
         (["run", "emoji", "--set", "alhpa=1"], "--set alhpa: the experiment has no such option"),
         (["run", "emoji", "--set", "rho=2"], "curriculum.rho"),
         (["run", "emoji", "--set", "cprl.n_atoms=x"], "got 'x'"),
+        (["run", "emoji", "--set", "alpha=-1"], "alpha=-1"),
         (["search", "emoji", "sketch.png"], "no run 'emoji'"),
         (["search", "abcdef123456", "sketch.png"], "'abcdef123456' names no encode artifact"),
         (["index", "emoji", "."], "no run 'emoji'"),
@@ -129,6 +132,38 @@ def test_wrong_use_exits_with_2_and_says_why(
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted; what was finished is kept"),
+        (InputError("alpha=-1"), 2, "alpha=-1"),
+        (PictureError("a.png: truncated"), 1, "a.png: truncated"),
+        (TooManyBadPicturesError("3 of 12"), 1, "3 of 12"),
+        (DataUnavailableError("no weights"), 1, "no weights"),
+        (DamagedArtifactError("block 1"), 1, "block 1"),
+        (UnknownReferenceError("'ab' names no artifact"), 2, "'ab' names no artifact"),
+        (PermissionError(13, "Permission denied", "x"), 1, "Permission denied: 'x'"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_exit_codes_of_errors(
+    error: BaseException,
+    code: int,
+    message: str,
+    cppcl: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(options: Any) -> int:
+        raise error
+
+    monkeypatch.setattr(deployments.commands.stages, "main", fail)
+    result = cppcl("stages")
+    assert result.code == code
+    assert result.stderr.startswith("cppcl: ")
+    assert message in result.stderr
+    assert result.stdout == ""
 
 
 def test_stages_are_listed_in_order(cppcl: Command) -> None:

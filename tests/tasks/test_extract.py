@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cppcl.errors import InputError, TooManyBadPicturesError
+import tasks.extract
+from cppcl.errors import DataUnavailableError, InputError, TooManyBadPicturesError
 from cppcl.features import Pixels
 from storage import DamagedArtifactError
 from tasks.blocks import transform_each
@@ -227,6 +228,60 @@ def test_a_mended_picture_is_tried_again(
     artifact = workspace.store.open(extract().reference)
     assert inline_blocks == ["sketches/square/1.png"]
     assert usable_rows(artifact).all()
+
+
+def test_a_picture_that_vanishes_is_not_stored_as_bad(
+    extract: Callable[..., StageResult],
+    workspace: Workspace,
+    shapes: Path,
+    inline_blocks: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A folder that is not mounted any more says nothing about its pictures."""
+    victim, away = shapes / "sketches/square/2.png", shapes / "away.png"
+    open_pictures = tasks.extract.open_pictures
+
+    def vanish(*arguments: Any) -> Any:
+        victim.rename(away)
+        return open_pictures(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks.extract, "open_pictures", vanish)
+        with pytest.raises(DataUnavailableError, match=r"sketches/square/2\.png .*not there any"):
+            extract(max_bad_share=1.0)
+    assert list(workspace.store.references("extract")) == []
+    away.rename(victim)
+    inline_blocks.clear()
+    assert usable_rows(workspace.store.open(extract().reference)).all()
+    assert len(inline_blocks) == 7  # the first block of five was done
+
+
+def test_an_interrupted_extraction_keeps_failures_of_finished_blocks(
+    extract: Callable[..., StageResult],
+    workspace: Workspace,
+    shapes: Path,
+    inline_blocks: list[str],
+    said: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spoil(shapes / "sketches/circle/1.png")
+    transform = Pixels.transform
+
+    def break_down(self: Pixels, pictures: Any) -> Any:
+        if len(inline_blocks) > 5:
+            raise OSError(5, "Input/output error")
+        return transform(self, pictures)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pixels, "transform", break_down)
+        with pytest.raises(OSError, match="Input/output error"):
+            extract()
+    inline_blocks.clear()
+    artifact = workspace.store.open(extract().reference)
+    assert "sketch pixels: 1 of 3 blocks were done" in "\n".join(said)
+    assert len(inline_blocks) == 7
+    assert list(artifact.json("failures.json")) == ["sketches/circle/1.png"]
+    assert np.flatnonzero(~usable_rows(artifact)).tolist() == [1]
 
 
 def test_rows_are_copied_only_from_the_same_extractor(

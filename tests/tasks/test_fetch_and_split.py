@@ -68,6 +68,17 @@ def test_forced_table_is_made_anew(workspace: Workspace, shapes: Path) -> None:
     assert path.stat().st_ino != before
 
 
+@pytest.mark.parametrize("mode", ["reuse", "require", "force"])
+def test_a_moved_folder_is_found_in_every_mode(
+    mode: Mode, workspace: Workspace, shapes: Path
+) -> None:
+    first = fetch(workspace, shapes)
+    moved = shapes.rename(shapes.with_name("moved"))
+    again = fetch(workspace, moved, mode)
+    assert again.reference == first.reference
+    assert open_pictures(workspace.store, again.reference).root == moved
+
+
 def test_table_is_keyed_on_content_and_labels(workspace: Workspace, shapes: Path) -> None:
     before = fetch(workspace, shapes)
     (shapes / "images/circle").rename(shapes / "images/disc")
