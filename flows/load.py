@@ -14,6 +14,9 @@ from pydantic import ValidationError
 from cppcl.errors import InputError
 from flows.config import Experiment
 
+NAMED = {"missing", "value_error"}
+"""Kinds of errors whose message leaves no value to be shown."""
+
 
 def packaged_experiments() -> dict[str, str]:
     """YAML text of every experiment that comes with the package, by name."""
@@ -72,8 +75,10 @@ def _validate(source: str, data: dict[str, Any]) -> Experiment:
         return Experiment.model_validate(data)
     except ValidationError as error:
         lines = [
-            f"  {'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
-            + (f" (got {item['input']!r})" if item["type"] != "missing" else "")
+            f"  {'.'.join(str(part) for part in item['loc'])}: "
+            + item["msg"].removeprefix("Value error, ")
+            # A class that refuses a value names it itself.
+            + (f" (got {item['input']!r})" if item["type"] not in NAMED else "")
             for item in error.errors(include_url=False)
         ]
         raise InputError(f"experiment {source!r} is not valid:\n" + "\n".join(lines)) from error

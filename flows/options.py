@@ -72,12 +72,8 @@ def options_model(name: str, registered: type, *, discriminator: str) -> type[Re
         return self
 
     title = "".join(part.title() for part in name.split("_")) + "Options"
-    return create_model(
-        title,
-        __base__=RegisteredOptions,
-        __validators__={"check": model_validator(mode="after")(check_by_constructing)},
-        **fields,
-    )
+    checks: dict[str, Any] = {"check": model_validator(mode="after")(check_by_constructing)}
+    return create_model(title, __base__=RegisteredOptions, __validators__=checks, **fields)
 
 
 def any_of(registry: Mapping[str, type], *, discriminator: str) -> Any:
