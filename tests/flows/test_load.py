@@ -109,6 +109,17 @@ def test_errors_name_field_and_value(
     assert shown in message
 
 
+def test_what_a_class_refuses_is_told_in_its_words(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    at(configuration, "protocols.instance.methods.cprl.alpha", -1)
+    with pytest.raises(InputError) as caught:
+        load_experiment(write(configuration))
+    assert str(caught.value).splitlines()[1:] == [
+        "  protocols.instance.methods.cprl.cprl: alpha=-1.0 must be a number of at least 0"
+    ]
+
+
 def test_every_error_is_told_at_once(
     configuration: dict[str, Any], write: Callable[[Any], str]
 ) -> None:
