@@ -13,7 +13,6 @@ help: ## say what can be made
 
 demo: $(VENV)/.installed-demo ## install, run the chain on the embedded data, say where the report is
 	$(BIN)/cppcl run emoji --workspace .cppcl
-	@echo "The report is $$($(BIN)/cppcl report emoji --workspace .cppcl)"
 
 test: $(VENV)/.installed-dev ## install, then check import rules, tests and coverage
 	$(BIN)/lint-imports

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prefect import Flow, flow
+from prefect import Flow, flow, get_run_logger
 from prefect.artifacts import create_link_artifact, create_table_artifact
+from prefect.runtime import flow_run
 
 from cppcl.errors import InputError
 from flows.chain import Chain
@@ -15,13 +16,21 @@ from flows.config import Experiment
 from flows.load import load_experiment
 from flows.record import RunRecord
 from flows.selection import Selection
+from tasks.progress import listening
 from tasks.stages import STAGES
 from tasks.workspace import Workspace
 
 DEFAULT_WORKSPACE = Path(".cppcl")
 
 
-@flow(name="cppcl", flow_run_name="{experiment}", validate_parameters=True, persist_result=False)
+def run_name() -> str:
+    """Name of a run in Prefect's pages: that of its experiment."""
+    parameters = flow_run.parameters
+    configuration = parameters.get("configuration")
+    return configuration.name if configuration else Path(parameters["experiment"]).stem
+
+
+@flow(name="cppcl", flow_run_name=run_name, validate_parameters=True, persist_result=False)
 def run_experiment(
     experiment: str = "emoji",
     overrides: list[str] | None = None,
@@ -55,7 +64,8 @@ def run_experiment(
     selection = Selection(only, start, tuple(force or ()))
     place = Workspace(Path(workspace))
     started = datetime.now(UTC)
-    with place.store.in_use():
+    # In a deployed run nobody listens but the log of the run.
+    with place.store.in_use(), listening(on_message=get_run_logger().info):
         record = Chain(configuration, place, selection).run()
         return publish_record(record, configuration, place, started)
 
