@@ -72,8 +72,17 @@ class CPRL:
         strength (with whitening: the canonical directions and correlations).
     n_initial_rounds : int, default 10
         Alternations of the initialisation.
-    center, unit_norm, n_components, whiten, ridge
-        Preparation of either modality's features; see `cppcl.preparation.Preparation`.
+    center : bool, default True
+        Subtract the training mean from either modality's features; this and the options down to
+        `ridge` are those of `cppcl.preparation.Preparation`.
+    unit_norm : bool, default True
+        Scale features to unit norm.
+    n_components : int, optional
+        Principal axes of the features that are kept; all where None.
+    whiten : bool, default False
+        Scale principal axes to unit variance.
+    ridge : float, default 1e-3
+        Regularises whitening, relative to the largest variance.
     code_ridge : float, default 0
         Weight of the squared norm of a new sample's code. It stands for the graph, whose term
         ``beta |c - partner's code|^2`` is ``beta |c|^2`` where the partner is unknown.

@@ -38,14 +38,15 @@ def build_parser() -> argparse.ArgumentParser:
         return sub
 
     run = command("run", "run", "run an experiment; stages that are stored are reused")
-    run.add_argument("experiment", help="packaged name (emoji, folder) or a YAML file")
+    run.add_argument("experiment", help="emoji, folder, pairs, matrices or a YAML file")
     run.add_argument(
         "--set",
         dest="overrides",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="change an option; KEY is a dotted path or the end of one (alpha, cprl.alpha)",
+        help="change an option (see: cppcl options); KEY is a dotted path or the end of one "
+        "(alpha, cprl.alpha)",
     )
     which = run.add_mutually_exclusive_group()
     which.add_argument("--only", metavar="STAGE", choices=STAGES, help="run this stage alone")
@@ -68,6 +69,13 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("--verbose", action="store_true", help="show Prefect's log")
 
     command("stages", "stages", "list the stages and what each makes")
+
+    options = command("options", "options", "list options with their values and meanings")
+    options.add_argument(
+        "experiment",
+        nargs="?",
+        help="emoji, folder, pairs, matrices or a YAML file; without it, every option with its default",
+    )
 
     store = command("store", "store", "look after the stored artifacts")
     store.add_argument("action", choices=("ls", "show", "verify", "gc"))

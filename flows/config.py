@@ -46,7 +46,9 @@ class CurriculumOptions(Options):
 class InstanceSplit(Options):
     """Unseen instances: whole groups are held out, and relevance is by group."""
 
-    rule: Literal["instance"] = "instance"
+    rule: Literal["instance"] = Field(
+        "instance", description="Unseen instances: whole groups are held out"
+    )
     seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1, description="One split a seed")
     n_train: int | float = Field(
         0.5, gt=0, description="Training groups: a number, or a share below 1"
@@ -56,7 +58,7 @@ class InstanceSplit(Options):
 class CategorySplit(Options):
     """New pictures of known classes: relevance is by label."""
 
-    rule: Literal["category"] = "category"
+    rule: Literal["category"] = Field("category", description="New pictures of known classes")
     seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1, description="One split a seed")
     train_share: float = Field(0.5, gt=0, lt=1, description="Share of each class that trains")
     minimum_groups: int = Field(
@@ -83,7 +85,7 @@ class Protocol(Options):
     """One way of splitting and scoring, with the methods compared under it."""
 
     description: str = Field("", description="One sentence for the report")
-    split: SplitOptions
+    split: SplitOptions = Field(description="What is held out, and what is relevant")
     methods: Annotated[
         dict[str, MethodOptions], BeforeValidator(_name_methods), Field(min_length=1)
     ] = Field(description="Methods by the name that tables show; the first is the one served")
@@ -132,14 +134,16 @@ class Experiment(Options):
         256, ge=8, description="Pictures are reduced to this longest side, in pixels"
     )
     block_rows: int = Field(32, ge=1, description="Pictures in one block of extraction")
-    features: Sides
+    features: Sides = Field(description="What is extracted from pictures")
     curriculum: CurriculumOptions | None = Field(
         None, description="Scores and pairs; none where samples cannot be scored"
     )
-    protocols: dict[str, Protocol] = Field(min_length=1)
-    evaluation: Evaluation = Evaluation()
-    report: ReportOptions = ReportOptions()
-    compute: Compute = Compute()
+    protocols: dict[str, Protocol] = Field(
+        min_length=1, description="Splits and methods, by the name that tables show"
+    )
+    evaluation: Evaluation = Field(Evaluation(), description="How codes are ranked and scored")
+    report: ReportOptions = Field(ReportOptions(), description="What the report shows")
+    compute: Compute = Field(Compute(), description="Where it is computed; changes no result")
 
     def without_places(self) -> dict[str, Any]:
         """Plain data that decides the result: neither where files lie nor where it is computed."""

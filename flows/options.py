@@ -8,6 +8,7 @@ is refused before anything runs.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from functools import reduce
 from operator import or_
@@ -62,10 +63,14 @@ def options_model(name: str, registered: type, *, discriminator: str) -> type[Re
         Name of the field that tells registered classes apart.
     """
     hints = get_type_hints(registered.__init__)  # type: ignore[misc]
-    fields: dict[str, Any] = {discriminator: (Literal[name], name)}
+    meanings = documented_parameters(registered)
+    fields: dict[str, Any] = {
+        discriminator: (Literal[name], Field(name, description=summary(registered)))
+    }
     for parameter in list(inspect.signature(registered.__init__).parameters.values())[1:]:  # type: ignore[misc]
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        fields[parameter.name] = (hints[parameter.name], default)
+        field = Field(default, description=meanings.get(parameter.name))
+        fields[parameter.name] = (hints[parameter.name], field)
 
     def check_by_constructing(self: RegisteredOptions) -> RegisteredOptions:
         registered(**self.arguments())
@@ -74,6 +79,27 @@ def options_model(name: str, registered: type, *, discriminator: str) -> type[Re
     title = "".join(part.title() for part in name.split("_")) + "Options"
     checks: dict[str, Any] = {"check": model_validator(mode="after")(check_by_constructing)}
     return create_model(title, __base__=RegisteredOptions, __validators__=checks, **fields)
+
+
+def summary(documented: type) -> str:
+    """First line of a class's docstring."""
+    return (inspect.getdoc(documented) or "").partition("\n")[0].replace("`", "")
+
+
+def documented_parameters(documented: type) -> dict[str, str]:
+    """Meaning of each parameter in the numpydoc docstrings of a class and its bases."""
+    meanings: dict[str, str] = {}
+    for base in reversed(documented.__mro__):
+        text = inspect.cleandoc(vars(base).get("__doc__") or "")
+        section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+$|\Z)", text, re.M | re.S)
+        names: list[str] = []
+        for line in section[1].splitlines() if section else ():
+            if line[:1].strip():
+                names = line.partition(" :")[0].split(", ")
+                meanings.update(dict.fromkeys(names, ""))
+            else:
+                meanings.update({n: f"{meanings[n]} {line.strip()}".strip() for n in names})
+    return {name: meaning.replace("`", "") for name, meaning in meanings.items()}
 
 
 def any_of(registry: Mapping[str, type], *, discriminator: str) -> Any:

@@ -150,9 +150,18 @@ class CanonicalBaseline(LinearBaseline):
     correlation_power : float
         Directions are scaled by their canonical correlation to this power, so that the cosine
         trusts them accordingly; 0 weighs all alike, the textbook's form.
-    center, unit_norm, n_components, whiten, whitening_ridge
-        Preparation of each modality's features, see `cppcl.preparation.Preparation`. The
-        analysis itself always takes covariances about the mean.
+    center : bool
+        Subtract the training mean from either modality's features; this and the options below
+        are those of `cppcl.preparation.Preparation`. The analysis itself always takes covariances
+        about the mean.
+    unit_norm : bool
+        Scale features to unit norm.
+    n_components : int, optional
+        Principal axes of the features that are kept; all where None.
+    whiten : bool
+        Scale principal axes to unit variance.
+    whitening_ridge : float
+        Regularises whitening, relative to the largest variance.
     """
 
     def __init__(

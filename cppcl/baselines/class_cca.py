@@ -21,10 +21,8 @@ class ClassCCA(CanonicalBaseline):
         What a class with k sketches and l images weighs: ``sqrt(k * l)``, the number of links
         ``k * l`` (the plain analysis of all linked pairs, which large classes dominate), or the
         same for all. Given `links` are taken as they are.
-    n_directions, ridge, correlation_power
-        See `cppcl.baselines.base.CanonicalBaseline`.
-    center, unit_norm, n_components, whiten, whitening_ridge
-        Preparation of each modality's features, see `cppcl.preparation.Preparation`.
+
+    The other options are those of `cppcl.baselines.base.CanonicalBaseline`.
 
     Notes
     -----

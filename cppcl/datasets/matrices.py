@@ -26,8 +26,8 @@ class Matrices:
     Parameters
     ----------
     sketch_features, image_features : Path
-        ``.npy``, or ``.npz`` with one array or with `array`. The two may have different numbers
-        of columns.
+        ``.npy``, or ``.npz`` with one array or with `array`; a run of the chain takes ``.zarr``
+        too. The two may have different numbers of columns.
     labels : Path
         CSV file with the columns ``modality`` (sketch or image), ``row`` (from 0), ``label`` and
         optionally ``group`` and ``id``; one line for every row of both matrices.

@@ -174,6 +174,17 @@ def test_stages_are_listed_in_order(cppcl: Command) -> None:
     assert places == sorted(places)
 
 
+def test_options_are_listed_with_values(cppcl: Command) -> None:
+    every, emoji = cppcl("options"), cppcl("options", "emoji")
+    assert every.code == emoji.code == 0
+    assert "curriculum.image (name: hog)" in every.stdout
+    assert "protocols.instance.methods.cprl_a (method: cprl)" in emoji.stdout
+    assert "(name: hog)" not in emoji.stdout
+    missing = cppcl("options", "emojis")
+    assert (missing.code, missing.stdout) == (2, "")
+    assert "'emojis' is neither one of" in missing.stderr
+
+
 def test_an_empty_store(cppcl: Command, tmp_path: Path) -> None:
     assert cppcl("store", "ls", "--workspace", tmp_path).code == 0
     assert cppcl("store", "gc", "--workspace", tmp_path).stdout == "removed 0 artifacts\n"

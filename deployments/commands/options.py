@@ -1,0 +1,21 @@
+"""``cppcl options``: what can be set in an experiment."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+
+from deployments.terminal import Terminal
+
+
+def main(options: Namespace) -> int:
+    """Print every option, of one experiment with its value, else with its default."""
+    from flows.describe import all_options, options_of
+    from flows.load import load_experiment
+
+    one = options.experiment is not None
+    sections = options_of(load_experiment(options.experiment)) if one else all_options()
+    terminal = Terminal(sys.stdout)
+    for place, rows in sections.items():
+        terminal.table(place, ["option", "value" if one else "default", "meaning"], rows)
+    return 0
