@@ -74,7 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
     options.add_argument(
         "experiment",
         nargs="?",
-        help="emoji, folder, pairs, matrices or a YAML file; without it, every option with its default",
+        help="emoji, folder, pairs, matrices or a YAML file; without it, every option and its default",
     )
 
     store = command("store", "store", "look after the stored artifacts")
