@@ -74,12 +74,22 @@ def build_parser() -> argparse.ArgumentParser:
     options.add_argument(
         "experiment",
         nargs="?",
-        help="emoji, folder, pairs, matrices or a YAML file; without it, every option and its default",
+        help="emoji, folder, pairs, matrices or a YAML file; without it, all there is, with defaults",
     )
 
     store = command("store", "store", "look after the stored artifacts")
-    store.add_argument("action", choices=("ls", "show", "verify", "gc"))
-    store.add_argument("keys", nargs="*", metavar="KEY", help="key, its beginning, or stage/key")
+    store.add_argument(
+        "action",
+        choices=("ls", "show", "verify", "gc"),
+        help="ls: one line an artifact; show: how artifacts were made; verify: read all, or "
+        "some, back; gc: remove what neither the latest run of an experiment nor a gallery uses",
+    )
+    store.add_argument(
+        "keys",
+        nargs="*",
+        metavar="KEY",
+        help="key, its beginning, or stage/key; for ls the name of a stage",
+    )
     store.add_argument("--dry-run", action="store_true", help="gc: say what would go")
 
     index = command("index", "index", "encode a folder of pictures as a new gallery of a model")
