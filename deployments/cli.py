@@ -74,7 +74,8 @@ def build_parser() -> argparse.ArgumentParser:
     options.add_argument(
         "experiment",
         nargs="?",
-        help="emoji, folder, pairs, matrices or a YAML file; without it, all there is, with defaults",
+        help="emoji, folder, pairs, matrices or a YAML file; without it, all options there are, "
+        "with their defaults",
     )
 
     store = command("store", "store", "look after the stored artifacts")
