@@ -37,6 +37,15 @@ def pytest_unconfigure() -> None:
     shutil.rmtree(PREFECT_HOME, ignore_errors=True)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests with a server or a cluster last.
+
+    Their background threads draw random numbers, which Hypothesis takes for a strategy's.
+    """
+    shared = {"prefect_server", "dask_cluster"}
+    items.sort(key=lambda item: bool(shared & set(getattr(item, "fixturenames", ()))))
+
+
 @pytest.fixture(scope="session")
 def prefect_server() -> Iterator[str]:
     """Address of a Prefect server that flows of this process and of children use."""
