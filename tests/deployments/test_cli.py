@@ -441,18 +441,23 @@ class TestFinishedRun:
         inline_blocks: list[str],
     ) -> None:
         place = finished_run.copy(tmp_path / "copy").root
-        folder = draw_pictures(tmp_path / "new", per_class=2, first=5) / "images"
+        folder = draw_pictures(tmp_path / "new", per_class=4, first=5) / "images"
+        pictures = sorted(folder.rglob("*.png"))
+        broken = folder / "circle/0 broken.png"  # comes first: rows behind it must not shift
+        broken.write_bytes(pictures[0].read_bytes()[:50])
         indexed = cppcl("index", "tiny", folder, "--workspace", place)
         assert indexed.code == 0, indexed.stderr
         key = indexed.stdout.strip()
         assert len(key) == 32
         assert f"cppcl search {key[:12]}" in indexed.stderr
+        assert "1 of 13 image pictures were skipped" in indexed.stderr
+        assert "circle/0 broken.png" in indexed.stderr
         sketch = finished_run.shapes / "sketches/circle/0.png"
-        found = cppcl("search", key, sketch, "--json", "--workspace", place)
+        found = cppcl("search", key, sketch, "-k", 99, "--json", "--workspace", place)
         assert found.code == 0, found.stderr
         paths = [Path(match["path"]) for match in found.json()]
-        assert sorted(paths) == sorted(folder.rglob("*.png"))
-        assert {match["label"] for match in found.json()} == {"circle", "square", "triangle"}
+        assert sorted(paths) == pictures
+        assert all(match["label"] in match["path"] for match in found.json())
         # The experiment itself still answers with its own gallery.
         own = cppcl("search", "tiny", sketch, "--json", "--workspace", place).json()
         assert not {match["path"] for match in own} & set(map(str, paths))
@@ -460,7 +465,7 @@ class TestFinishedRun:
         assert cppcl("store", "gc", "--workspace", place).code == 0
         again = cppcl("index", key, folder, "--workspace", place)
         assert again.stdout.strip() == key
-        assert len(inline_blocks) == 6
+        assert len(inline_blocks) == 13
 
     def test_index_of_no_folder(self, finished_run: Any, cppcl: Command, tmp_path: Path) -> None:
         place = finished_run.workspace.root

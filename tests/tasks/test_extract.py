@@ -213,6 +213,25 @@ def test_new_pictures_cost_only_themselves(
     assert fresh.store.open(alone.reference).manifest == artifact.manifest
 
 
+def test_a_failed_row_is_not_copied(
+    extract: Callable[..., StageResult],
+    workspace: Workspace,
+    shapes: Path,
+    draw_pictures: Callable[..., Path],
+    inline_blocks: list[str],
+    tmp_path: Path,
+) -> None:
+    spoil(shapes / "sketches/square/1.png")
+    extract()
+    more = draw_pictures(tmp_path / "more", per_class=1, first=8)
+    shutil.copy(more / "sketches/circle/8.png", shapes / "sketches/circle/8.png")
+    inline_blocks.clear()
+    artifact = workspace.store.open(extract().reference)
+    assert inline_blocks == ["sketches/circle/8.png", "sketches/square/1.png"]
+    assert np.flatnonzero(~usable_rows(artifact)).tolist() == [6]
+    assert list(artifact.json("failures.json")) == ["sketches/square/1.png"]
+
+
 def test_a_mended_picture_is_tried_again(
     extract: Callable[..., StageResult],
     workspace: Workspace,

@@ -200,6 +200,35 @@ def test_skipped_pictures_take_no_part(broken_stages: Stages) -> None:
     assert counts["n_without_relevant"] == 1
 
 
+def test_features_and_labels_of_the_rows_that_train(
+    broken_stages: Stages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cppcl.baselines.centred_cosine import CentredCosine
+
+    given: list[Any] = []
+    fit = CentredCosine.fit
+
+    def keep(self: Any, *arguments: Any) -> Any:
+        given[:] = arguments
+        return fit(self, *arguments)
+
+    monkeypatch.setattr(CentredCosine, "fit", keep)
+    broken_stages.train("centred_cosine", {}, None)
+    store = broken_stages.workspace.store
+    rows = open_split(store, broken_stages.split)
+    table = open_pictures(store, broken_stages.table).table
+    for number, (modality, training) in enumerate(
+        (("sketch", rows.train_sketches), ("image", rows.train_images))
+    ):
+        artifact = store.open(broken_stages.features[modality])
+        kept = training[usable_rows(artifact)[training]]
+        np.testing.assert_array_equal(given[number], artifact.array("features")[kept])
+        groups = table.column("groups", modality)  # type: ignore[arg-type]
+        assert list(given[2 + number]) == [groups[row] for row in kept]
+    assert len(given[2]) == 6
+    assert len(given[3]) == 7
+
+
 def test_a_trained_method_codes_as_it_did(stages: Stages) -> None:
     store = stages.workspace.store
     reference = stages.train("cprl", CPRL, stages.curricula())
