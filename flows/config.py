@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from cppcl.datasets import DATASETS
 from cppcl.features import EXTRACTORS
 from cppcl.methods import METHODS
-from flows.options import Options, any_of
+from flows.options import Options, any_of, check_name, check_size, distinct
 
 DataSetOptions = any_of(DATASETS, discriminator="name")
 ExtractorOptions = any_of(EXTRACTORS, discriminator="name")
 MethodOptions = any_of(METHODS, discriminator="method")
+
+Name = Annotated[str, AfterValidator(check_name)]
+Seeds = Annotated[tuple[int, ...], AfterValidator(distinct)]
+Ranks = Annotated[tuple[Annotated[int, Field(ge=1)], ...], AfterValidator(distinct)]
+Size = Annotated[str, AfterValidator(check_size)]
+
+
+def _check_n_train(n_train: int | float) -> int | float:
+    if isinstance(n_train, float) and n_train >= 1:
+        raise ValueError(f"n_train={n_train} must be a whole number of groups or a share below 1")
+    return n_train
 
 
 class Sides(Options):
@@ -30,7 +41,10 @@ class CurriculumOptions(Options):
     sketch: ExtractorOptions = Field(description="Easiness score of sketches, an extractor")
     image: ExtractorOptions = Field(description="Easiness score of images, an extractor")
     delta: float = Field(
-        0.5, ge=0, description="Least difference of scores, in standard deviations"
+        0.5,
+        ge=0,
+        allow_inf_nan=False,
+        description="Least difference of scores, in standard deviations",
     )
     rho: float = Field(0.3, gt=0, le=1, description="Share of the admissible pairs that is kept")
     scope: Literal["auto", "within_class", "global"] = Field(
@@ -49,8 +63,8 @@ class InstanceSplit(Options):
     rule: Literal["instance"] = Field(
         "instance", description="Unseen instances: whole groups are held out"
     )
-    seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1, description="One split a seed")
-    n_train: int | float = Field(
+    seeds: Seeds = Field((0, 1, 2), min_length=1, description="One split a seed")
+    n_train: Annotated[int | float, AfterValidator(_check_n_train)] = Field(
         0.5, gt=0, description="Training groups: a number, or a share below 1"
     )
 
@@ -59,7 +73,7 @@ class CategorySplit(Options):
     """New pictures of known classes: relevance is by label."""
 
     rule: Literal["category"] = Field("category", description="New pictures of known classes")
-    seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1, description="One split a seed")
+    seeds: Seeds = Field((0, 1, 2), min_length=1, description="One split a seed")
     train_share: float = Field(0.5, gt=0, lt=1, description="Share of each class that trains")
     minimum_groups: int = Field(
         10, ge=2, description="Classes with fewer instances in both modalities are left out"
@@ -87,7 +101,7 @@ class Protocol(Options):
     description: str = Field("", description="One sentence for the report")
     split: SplitOptions = Field(description="What is held out, and what is relevant")
     methods: Annotated[
-        dict[str, MethodOptions], BeforeValidator(_name_methods), Field(min_length=1)
+        dict[Name, MethodOptions], BeforeValidator(_name_methods), Field(min_length=1)
     ] = Field(description="Methods by the name that tables show; the first is the one served")
 
     @property
@@ -100,7 +114,7 @@ class Evaluation(Options):
     """How codes are ranked and scored."""
 
     metric: Literal["cosine", "l2"] = Field("cosine", description="Similarity of codes")
-    ranks: tuple[int, ...] = Field((1, 5, 10), min_length=1, description="k of each rank-k")
+    ranks: Ranks = Field((1, 5, 10), min_length=1, description="k of each rank-k")
     seed: int = Field(0, ge=0, description="Seed of the shuffle that breaks ties")
 
 
@@ -119,7 +133,7 @@ class Compute(Options):
         "local", description="'local', or the address of a Dask scheduler such as tcp://host:8786"
     )
     workers: int | None = Field(None, ge=1, description="Local workers; default one a core")
-    memory_per_worker: str = Field("3GiB", description="Memory that a local worker may use")
+    memory_per_worker: Size = Field("3GiB", description="Memory that a local worker may use")
     max_bad_share: float = Field(
         0.1, ge=0, le=1, description="Share of pictures that may fail before the run fails"
     )
@@ -128,7 +142,9 @@ class Compute(Options):
 class Experiment(Options):
     """Everything that decides the result of a run."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", description="Name of the experiment")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=80, description="Name of the experiment"
+    )
     dataset: DataSetOptions = Field(description="Data set and its options")
     longest_side: int = Field(
         256, ge=8, description="Pictures are reduced to this longest side, in pixels"
@@ -138,7 +154,7 @@ class Experiment(Options):
     curriculum: CurriculumOptions | None = Field(
         None, description="Scores and pairs; none where samples cannot be scored"
     )
-    protocols: dict[str, Protocol] = Field(
+    protocols: dict[Name, Protocol] = Field(
         min_length=1, description="Splits and methods, by the name that tables show"
     )
     evaluation: Evaluation = Field(Evaluation(), description="How codes are ranked and scored")

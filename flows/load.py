@@ -6,16 +6,34 @@ import difflib
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from cppcl.errors import InputError
 from flows.config import Experiment
 
 NAMED = {"missing", "value_error"}
 """Kinds of errors whose message leaves no value to be shown."""
+
+
+class Loader(yaml.SafeLoader):
+    """Safe loader that refuses a key given twice: YAML forbids it, PyYAML takes the last."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Compose a mapping and look at its keys before merge keys (<<) are resolved."""
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                if (key.tag, key.value) in seen:
+                    raise yaml.MarkedYAMLError(
+                        problem=f"the key {key.value!r} is given twice",
+                        problem_mark=key.start_mark,
+                    )
+                seen.add((key.tag, key.value))
+        return node
 
 
 def packaged_experiments() -> dict[str, str]:
@@ -49,7 +67,7 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
     if path.suffix in {".yaml", ".yml"}:
         if not path.is_file():
             raise InputError(f"experiment file {source!r} does not exist")
-        text, folder = path.read_text(encoding="utf-8"), path.parent
+        text, folder = _read(path), path.parent
     elif source in packaged:
         text, folder = packaged[source], None
     else:
@@ -57,8 +75,8 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
             f"experiment {source!r} is neither one of {', '.join(packaged)} nor a .yaml file"
         )
     try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        data = yaml.load(text, Loader)
+    except (yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{source} is not valid YAML: {error}") from error
     if not isinstance(data, dict):
         raise InputError(f"{source} must hold a mapping of options, not {type(data).__name__}")
@@ -68,6 +86,15 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
     for override in overrides:
         _apply(data, experiment, override)
     return _validate(source, data) if overrides or folder is not None else experiment
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
+    except PermissionError as error:
+        raise InputError(f"{path}: not allowed to read it; change its permissions") from error
 
 
 def _validate(source: str, data: dict[str, Any]) -> Experiment:
@@ -119,14 +146,35 @@ def _apply(data: dict[str, Any], experiment: Experiment, override: str) -> None:
         near = difflib.get_close_matches(key, sorted(endings), n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise InputError(f"--set {key}: the experiment has no such option{hint}")
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"--set {override!r}: the value is not valid YAML: {error}") from error
     for path in matches:
         part = data
         for name in path[:-1]:
             if not isinstance(part.get(name), dict):
                 part[name] = {}
             part = part[name]
-        part[path[-1]] = value
+        part[path[-1]] = _value(override, text.strip(), _takes_text(experiment, path))
+
+
+def _value(override: str, text: str, is_text: bool) -> Any:
+    """Value of an override: YAML, but for names and paths what was typed, '#' and all."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"--set {override!r}: the value is not valid Unicode") from error
+    if is_text and text not in {"", "~", "null"} and text[0] not in "\"'":
+        return text
+    try:
+        return yaml.load(text, Loader)
+    except yaml.YAMLError as error:
+        raise InputError(f"--set {override!r}: the value is not valid YAML: {error}") from error
+
+
+def _takes_text(experiment: Experiment, path: tuple[str, ...]) -> bool:
+    """Whether an option is a name or a path, never a number."""
+    owner: Any = experiment
+    for name in path[:-1]:
+        owner = owner[name] if isinstance(owner, dict) else getattr(owner, name)
+    if not isinstance(owner, BaseModel):
+        return False
+    annotation = type(owner).model_fields[path[-1]].annotation
+    return bool({str, Path} & {annotation, *get_args(annotation)})

@@ -13,15 +13,57 @@ from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+
+
+def check_name(name: str) -> str:
+    """Refuse names that tables, files and dotted keys could not hold."""
+    if not re.fullmatch(r"\w[\w +-]{0,39}", name) or name == "chance":
+        raise ValueError(
+            f"name {name!r} must be at most 40 letters, digits, '_', '-', '+' or spaces, begin "
+            "with a letter or digit, and not be 'chance', the name of the level of chance"
+        )
+    return name
+
+
+def check_size(size: str) -> str:
+    """Refuse what is no positive amount of memory."""
+    number, unit = re.fullmatch(r"\s*([0-9.]*)\s*(.*?)\s*", size).groups()  # type: ignore[union-attr]
+    if not re.fullmatch(r"[kmgt]i?b", unit.lower()) or not _positive(number):
+        raise ValueError(f"size {size!r} must be a number and a unit, such as '3GiB' or '800MB'")
+    return size
+
+
+def _positive(number: str) -> bool:
+    try:
+        return float(number) > 0
+    except ValueError:
+        return False
+
+
+def distinct(values: tuple[int, ...]) -> tuple[int, ...]:
+    """Refuse repetitions: they would count twice in means and standard deviations."""
+    if repeated := sorted({value for value in values if values.count(value) > 1}):
+        raise ValueError(f"{', '.join(map(str, repeated))} occurs more than once in {values}")
+    return values
 
 
 class Options(BaseModel):
     """Base of every part of the configuration: frozen, and unknown fields are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def refuse_flags_for_numbers(cls, data: Any) -> Any:
+        """Refuse true and false, in YAML also yes, no, on and off, where a number is meant."""
+        for name, field in cls.model_fields.items() if isinstance(data, Mapping) else ():
+            kinds = set(get_args(field.annotation)) or {field.annotation}
+            if isinstance(data.get(name), bool) and kinds & {int, float} and bool not in kinds:
+                raise ValueError(f"{name}={data[name]} must be a number")
+        return data
 
 
 class RegisteredOptions(Options):

@@ -38,6 +38,10 @@ class Selection:
                 raise InputError(f"stage {stage!r} is not one of {', '.join(STAGES)}")
         if self.only and self.start:
             raise InputError(f"--only {self.only} and --from {self.start} exclude each other")
+        for stage in self.force:
+            if self.mode(stage) == "require" or not self.runs(stage):
+                chosen = f"--only {self.only}" if self.only else f"--from {self.start}"
+                raise InputError(f"--force {stage} has no effect with {chosen}; leave out one")
 
     def mode(self, stage: str) -> Mode:
         """How a stage is run."""

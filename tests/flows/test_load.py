@@ -93,6 +93,13 @@ WRONG = {
     "evaluation.ranks": (["one"], "evaluation.ranks.0", "'one'"),
     "compute.max_bad_share": (1.5, "compute.max_bad_share", "1.5"),
     "compute.workers": (0, "compute.workers", "0"),
+    "compute.memory_per_worker": ("3", "compute.memory_per_worker", "'3'"),
+    "protocols.instance.split.n_train": (1.5, "split.instance.n_train", "n_train=1.5"),
+    "curriculum.delta": (float("inf"), "curriculum.delta", "inf"),
+    "protocols.category.methods.class_cca.n_directions": (True, "class_cca", "n_directions=True"),
+    "protocols.instance.methods.chance": ({"method": "raw_cosine"}, "methods.chance", "'chance'"),
+    "protocols.instance.methods.": ({"method": "raw_cosine"}, "methods", "''"),
+    "report.seed": (True, "report", "seed=True"),
 }
 
 
@@ -107,6 +114,30 @@ def test_errors_name_field_and_value(
     assert "experiment.yaml" in message
     assert field in message
     assert shown in message
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("protocols.instance.split.seeds", [0, 1, 0], r"instance\.seeds: 0 occurs more than once"),
+        ("evaluation.ranks", [1, 5, 5], r"evaluation\.ranks: 5 occurs more than once"),
+        ("evaluation.ranks", [1, 0], r"evaluation\.ranks\.1: .*got 0"),
+        ("compute.memory_per_worker", "much", r"memory_per_worker: size 'much' must be a number"),
+        ("compute.memory_per_worker", "0GiB", r"memory_per_worker: size '0GiB'"),
+        ("compute.memory_per_worker", "1.5.2GiB", r"memory_per_worker: size '1\.5\.2GiB'"),
+        ("protocols.instance.split.n_train", True, r"n_train=True must be a number"),
+        ("name", "a" * 300, r"name: String should have at most 80 characters"),
+    ],
+)
+def test_values_that_would_be_found_wrong_late_or_never(
+    path: str,
+    value: Any,
+    message: str,
+    configuration: dict[str, Any],
+    write: Callable[[Any], str],
+) -> None:
+    with pytest.raises(InputError, match=message):
+        load_experiment(write(at(configuration, path, value)))
 
 
 def test_what_a_class_refuses_is_told_in_its_words(
@@ -152,6 +183,60 @@ def test_a_file_must_hold_a_mapping(text: str, write: Callable[[Any], str]) -> N
 def test_broken_yaml_is_located(write: Callable[[Any], str]) -> None:
     with pytest.raises(InputError, match=r"(?s)experiment\.yaml is not valid YAML: .*line 2"):
         load_experiment(write("name: [a\nb: c"))
+
+
+@pytest.mark.parametrize(("text", "line"), [("{0}block_rows: 7\n", 0), ("{0}", 3)])
+def test_a_key_given_twice_is_located(
+    text: str, line: int, configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    dumped = yaml.safe_dump(configuration, sort_keys=False)
+    if line:
+        dumped = dumped.replace("features:", "dataset: {name: emoji}\nfeatures:")
+    with pytest.raises(InputError, match=r"the key '(block_rows|dataset)' is given twice\s+in"):
+        load_experiment(write(text.format(dumped)))
+
+
+def test_merged_keys_may_be_given_again(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    text = yaml.safe_dump(configuration, sort_keys=False)
+    text = text.replace("cprl:", "cprl: &first").replace(
+        "centred_cosine: null", "other: {<<: *first, method: cprl, alpha: 0.5}"
+    )
+    methods = load_experiment(write(text)).protocols["instance"].methods
+    assert (methods["cprl"].alpha, methods["other"].alpha) == (0.01, 0.5)
+    assert methods["other"].n_atoms == methods["cprl"].n_atoms
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_a_file_in_another_encoding_is_named(encoding: str, tmp_path: Path) -> None:
+    file = tmp_path / "experiment.yaml"
+    file.write_bytes("name: tiny  # für alle".encode(encoding))
+    with pytest.raises(InputError, match=r"experiment\.yaml is not UTF-8 text"):
+        load_experiment(str(file))
+
+
+@pytest.mark.parametrize("typed", ["2024", "no", "my pictures #2", "[a", "a: b", "1e3"])
+def test_names_and_paths_are_taken_as_typed(
+    typed: str, configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    experiment = load_experiment(
+        write(configuration), [f"root={typed}", f"images={typed}", f"pairs={typed}"]
+    )
+    data = experiment.dataset
+    assert (data.root, data.images, data.pairs) == (Path(typed), typed, Path(typed))
+
+
+def test_names_and_paths_may_be_quoted_or_null(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    file = write(at(configuration, "dataset.pairs", "pairs.csv"))
+    experiment = load_experiment(file, ["pairs=null", "root='a # b'"])
+    assert (experiment.dataset.pairs, experiment.dataset.root) == (None, Path("a # b"))
+    with pytest.raises(InputError, match=r"root: .*got None"):
+        load_experiment(file, ["root="])
+    with pytest.raises(InputError, match="not valid Unicode"):
+        load_experiment(file, ["root=\udcff"])
 
 
 def test_relative_paths_start_at_the_file(

@@ -50,6 +50,9 @@ def test_wrong_selections() -> None:
             Selection(**wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="exclude each other"):
         Selection(only="train", start="train")
+    for without_effect in ({"only": "extract"}, {"only": "report"}, {"start": "encode"}):
+        with pytest.raises(InputError, match=r"--force train has no effect with --(only|from)"):
+            Selection(**without_effect, force=("train",))  # type: ignore[arg-type]
 
 
 def test_peak_memory_is_that_of_this_process() -> None:
