@@ -30,6 +30,7 @@ _MENDS = {
     errno.EACCES: "Change the owner or mode of the folder, or use another workspace",
     errno.EPERM: "Change the owner or mode of the folder, or use another workspace",
     errno.ENOLCK: "The file system grants no locks: use a workspace on another one",
+    errno.ENOTDIR: "A file is where a folder is needed: move it away, or use another workspace",
     errno.EROFS: "The file system is read-only: use a workspace that can be written",
 }
 logger = logging.getLogger(__name__)

@@ -19,6 +19,10 @@ class Workspace:
 
     root: Path
 
+    def __post_init__(self) -> None:
+        if self.root.exists() and not self.root.is_dir():
+            raise InputError(f"workspace {str(self.root)!r} is a file; give a folder")
+
     @property
     def store(self) -> Store:
         """Artifacts."""
@@ -50,10 +54,17 @@ class Workspace:
         records = {path.stem: path for path in self.runs.glob("*.json")}
         # The stamp sorts by time; the experiment's name in front of it must not.
         names = sorted(records, key=lambda name: name.rpartition("-")[2])
-        return {name: json.loads(records[name].read_text()) for name in names}
+        return {name: _read_record(records[name]) for name in names}
 
-    def find_run(self, text: str) -> tuple[str, dict[str, Any]]:
+    def find_run(self, text: str, stage: str | None = None) -> tuple[str, dict[str, Any]]:
         """Return the run of this name, or the latest run of this experiment.
+
+        Parameters
+        ----------
+        text : str
+            Name of a run or of an experiment.
+        stage : str, optional
+            Look only at runs that came as far as this stage.
 
         Raises
         ------
@@ -61,11 +72,15 @@ class Workspace:
             If there is no such run; the message lists those there are.
         """
         records = self.run_records()
-        if text in records:
-            return text, records[text]
-        for name in reversed(records):
-            if records[name]["experiment"] == text:
+        named = [name for name in records if text in (name, records[name]["experiment"])]
+        for name in reversed(named):
+            if stage is None or stage in records[name]["artifacts"]:
                 return name, records[name]
+        if named:
+            raise InputError(
+                f"no run of {text!r} in {self.runs} came as far as the stage {stage!r}; make one "
+                f"with: cppcl run {records[named[-1]]['experiment']} --workspace {self.root}"
+            )
         known = ", ".join(sorted({r["experiment"] for r in records.values()})) or "none yet"
         raise InputError(
             f"no run {text!r} in {self.runs} (experiments that were run: {known}); "
@@ -80,7 +95,18 @@ class Workspace:
         InputError
             If nothing matches.
         """
-        if re.fullmatch(r"(encode/)?[0-9a-f]{6,64}", text):
+        names = {record["experiment"] for record in self.run_records().values()}
+        if text not in names and re.fullmatch(r"(encode/)?[0-9a-f]{6,64}", text.lower()):
             return self.store.resolve(text, "encode")
-        _, record = self.find_run(text)
+        _, record = self.find_run(text, "encode")
         return Reference("encode", record["artifacts"]["encode"])
+
+
+def _read_record(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(path.read_text())
+        if {"experiment", "artifacts"} <= record.keys():
+            return dict(record)
+    except (ValueError, AttributeError):
+        pass
+    raise InputError(f"{path} is not the record of a run; remove it, or put it back as it was")

@@ -12,15 +12,12 @@ from tasks.workspace import Workspace
 def main(options: Namespace) -> int:
     """Print the path of a report; with ``--output``, copy its files into a folder."""
     workspace = Workspace(options.workspace)
-    name, record = workspace.find_run(options.run)
-    if "report" not in record["artifacts"]:
-        raise InputError(
-            f"run {name!r} made no report; make one with: cppcl run "
-            f"{record['experiment']} --workspace {options.workspace}"
-        )
+    _, record = workspace.find_run(options.run, "report")
     artifact = workspace.store.open(Reference("report", record["artifacts"]["report"]))
     page = artifact.file_path("report.html")
     if options.output is not None:
+        if options.output.exists() and not options.output.is_dir():
+            raise InputError(f"--output {str(options.output)!r} is a file; give a folder")
         options.output.mkdir(parents=True, exist_ok=True)
         for file in artifact.manifest["files"]:
             (options.output / file).write_bytes(artifact.bytes(file))

@@ -66,6 +66,11 @@ def verify(workspace: Workspace, options: Namespace) -> int:
 
 def collect(workspace: Workspace, options: Namespace) -> int:
     """Remove what the latest run of no experiment uses."""
+    if options.keys:
+        raise InputError(
+            f"store gc takes no KEY (got {', '.join(options.keys)}): it removes everything that "
+            "the latest runs do not use; see what that is with --dry-run"
+        )
     removed = workspace.store.gc(set(latest(workspace)), dry_run=options.dry_run)
     verb = "would remove" if options.dry_run else "removed"
     for folder in removed:
@@ -75,8 +80,15 @@ def collect(workspace: Workspace, options: Namespace) -> int:
 
 
 def latest(workspace: Workspace) -> Iterator[Reference]:
-    """Artifacts that the latest run of each experiment, or any gallery, refers to."""
-    newest = {record["experiment"]: record for record in workspace.run_records().values()}
+    """Artifacts of the latest run of each experiment, or any gallery, that reached a stage.
+
+    A run of one stage alone must not cost what the whole run before it made.
+    """
+    newest = {
+        (record["experiment"], stage): record
+        for record in workspace.run_records().values()
+        for stage in record["artifacts"]
+    }
     for record in newest.values():
         for text in record["all_artifacts"]:
             stage, _, key = text.partition("/")

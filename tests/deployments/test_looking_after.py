@@ -1,0 +1,124 @@
+"""What users do to a workspace between runs, and what must not be lost or mixed up by it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage import StoreInUseError
+from tasks.workspace import Workspace
+
+Command = Callable[..., Any]
+LATER = "99990101T000000000000Z"
+
+
+def record_part(place: Workspace, *stages: str) -> None:
+    """Record what a later run leaves that stops after some stages."""
+    _, whole = place.find_run("tiny")
+    place.record_run(
+        "tiny",
+        LATER,
+        {
+            "experiment": "tiny",
+            "artifacts": {stage: whole["artifacts"][stage] for stage in stages},
+            "all_artifacts": [a for a in whole["all_artifacts"] if a.split("/")[0] in stages],
+        },
+    )
+
+
+class TestAfterARunOfOneStage:
+    @pytest.fixture
+    def place(self, finished_run: Any, tmp_path: Path) -> Workspace:
+        place: Workspace = finished_run.copy(tmp_path / "copy")
+        record_part(place, "fetch", "split", "extract")
+        return place
+
+    def test_gc_keeps_what_the_whole_run_made(self, place: Workspace, cppcl: Command) -> None:
+        before = set(place.store.references())
+        result = cppcl("store", "gc", "--workspace", place.root)
+        assert (result.code, result.stdout) == (0, "removed 0 artifacts\n")
+        assert set(place.store.references()) == before
+
+    def test_the_model_and_the_report_are_those_of_the_whole_run(
+        self, place: Workspace, finished_run: Any, cppcl: Command
+    ) -> None:
+        assert place.find_run("tiny")[0] == f"tiny-{LATER}"
+        assert place.find_model("tiny").key == finished_run.summary["artifacts"]["encode"]
+        report = cppcl("report", "tiny", "--workspace", place.root)
+        assert report.code == 0, report.stderr
+        assert finished_run.summary["artifacts"]["report"] in report.stdout
+
+    def test_a_run_that_stopped_early_says_so(self, place: Workspace, cppcl: Command) -> None:
+        result = cppcl("report", f"tiny-{LATER}", "--workspace", place.root)
+        assert result.code == 2
+        assert re.search(r"came as far as the stage 'report'.* cppcl run tiny", result.stderr)
+
+
+def test_an_experiment_may_have_a_name_that_looks_like_a_key(tmp_path: Path) -> None:
+    place = Workspace(tmp_path)
+    artifacts = {"encode": "1" * 32}
+    place.record_run("facade", LATER, {"experiment": "facade", "artifacts": artifacts})
+    assert place.find_model("facade").key == "1" * 32
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"experiment": "tiny"}'])
+def test_a_damaged_record_is_named(text: str, tmp_path: Path, cppcl: Command) -> None:
+    place = Workspace(tmp_path)
+    place.runs.mkdir()
+    (place.runs / f"tiny-{LATER}.json").write_text(text)
+    result = cppcl("report", "tiny", "--workspace", tmp_path)
+    assert result.code == 2
+    assert f"tiny-{LATER}.json is not the record of a run; remove it" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["store", "ls"], ["search", "tiny", "x.png"], ["report", "tiny"], ["store", "verify"]],
+    ids=" ".join,
+)
+def test_a_file_is_no_workspace(arguments: list[str], tmp_path: Path, cppcl: Command) -> None:
+    file = tmp_path / "file"
+    file.write_text("something else")
+    result = cppcl(*arguments, "--workspace", file)
+    assert result.code == 2
+    assert result.stderr == f"cppcl: workspace {str(file)!r} is a file; give a folder\n"
+
+
+def test_gc_of_a_key_is_refused(tmp_path: Path, cppcl: Command) -> None:
+    result = cppcl("store", "gc", "abcdef", "--workspace", tmp_path)
+    assert result.code == 2
+    assert "store gc takes no KEY (got abcdef)" in result.stderr
+
+
+def test_a_report_is_not_copied_into_a_file(
+    finished_run: Any, tmp_path: Path, cppcl: Command
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text("mine")
+    result = cppcl("report", "tiny", "--output", file, "--workspace", finished_run.workspace.root)
+    assert result.code == 2
+    assert f"--output {str(file)!r} is a file; give a folder" in result.stderr
+    assert file.read_text() == "mine"
+
+
+def test_nothing_is_collected_while_a_gallery_is_made(
+    finished_run: Any, tmp_path: Path, cppcl: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tasks.model
+
+    place = finished_run.copy(tmp_path / "copy")
+    encode = tasks.model.encode_features
+
+    def collect_first(**arguments: Any) -> Any:
+        with pytest.raises(StoreInUseError):
+            place.store.gc([])
+        return encode(**arguments)
+
+    monkeypatch.setattr(tasks.model, "encode_features", collect_first)
+    images = finished_run.shapes / "images"
+    result = cppcl("index", "tiny", images, "--workspace", place.root)
+    assert result.code == 0, result.stderr
