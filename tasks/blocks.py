@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.datasets.files import file_sha256
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features import make_extractor
 from cppcl.features.base import Extractor
@@ -65,12 +66,15 @@ class Block:
         Which block of the arrays.
     paths : tuple of str
         Files of its rows, relative to the root of the data set.
+    digests : tuple of str
+        What their sha256 was when the data set was fetched.
     copies : tuple of Copy
         Rows that earlier artifacts of the same extractor have.
     """
 
     number: int
     paths: tuple[str, ...]
+    digests: tuple[str, ...]
     copies: tuple[Copy, ...] = ()
 
 
@@ -108,7 +112,7 @@ def extract_block(
     Raises
     ------
     DataUnavailableError
-        If a file is gone since the data set was fetched.
+        If a file is gone, or another one, since the data set was fetched.
     """
     started = time.perf_counter()
     extractor = spec.make()
@@ -137,17 +141,30 @@ def extract_block(
                     "more; put it back and run again: finished blocks are kept"
                 ) from error
             failures[path] = str(error)
+        # Features of what it is now must not be stored, and found again, as of what it was.
+        check_unchanged(Path(root), path, block.digests[row])
     for row, result in zip(rows, transform_each(extractor, samples), strict=True):
+        path = block.paths[row]
         if isinstance(result, InputError):
-            failures[block.paths[row]] = str(result)
+            failures[path] = f"{path}: {result}"
         elif not np.isfinite(result).all():
-            failures[block.paths[row]] = f"{spec.name} gives values that are not finite"
+            failures[path] = f"{path}: {spec.name} gives values that are not finite"
         else:
             values[row], ok[row] = result, True
     write_block(partial, "features", block.number, values)
     write_block_note(partial, "failures", block.number, failures)
     write_block(partial, "ok", block.number, ok)
     return BlockReport(block.number, n, len(failures), time.perf_counter() - started)
+
+
+def check_unchanged(root: Path, path: str, digest: str) -> None:
+    """Raise `DataUnavailableError` if a file is not what it was when the data set was fetched."""
+    # Rows of a matrix, which are no files, lie in a folder that is named after their content.
+    if (root / path).is_file() and file_sha256(root / path) != digest:
+        raise DataUnavailableError(
+            f"{path} in {root} has changed since the data set was fetched; run again when the "
+            "pictures stay as they are"
+        )
 
 
 def transform_each(

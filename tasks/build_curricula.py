@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cppcl.curriculum import ExplicitPairs, pairs_from_scores
 from cppcl.datasets.splits import Split
 from cppcl.datasets.table import Modality, SampleTable
+from cppcl.errors import InputError
 from storage import Recipe, Reference, Store, Writer
 from tasks.extract import usable_rows
 from tasks.fetch import open_pictures
@@ -73,6 +74,12 @@ def curricula_of_split(
         scores: dict[Modality, Reference] = {"sketch": sketch_scores, "image": image_scores}
         for modality, reference in scores.items():
             artifact = store.open(reference)
+            if (dimension := artifact.shape("features")[1]) != 1:
+                raise InputError(
+                    f"curriculum.{modality}: {artifact.parameters['extractor']!r} gives "
+                    f"{dimension} values a picture, but a score is one value; use 'edgeness', "
+                    "'colour_contrast', or 'precomputed' on a matrix with one column"
+                )
             values = artifact.array("features")[:, 0].astype(np.float64)
             values[~usable_rows(artifact)] = np.nan
             rows = training_rows(rows_of, modality)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from storage import Recipe, Reference, Writer
 from tasks.extract import usable_rows
+from tasks.progress import saying_convergence
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.train import open_method
 from tasks.workspace import Workspace
@@ -59,7 +60,8 @@ def encode_features(
             codes: NDArray[np.floating] | None = None
             for start in range(0, len(rows), ROWS_AT_ONCE):
                 part = rows[start : start + ROWS_AT_ONCE]
-                values = encode(artifact.rows("features", part))
+                with saying_convergence(what or "codes"):
+                    values = encode(artifact.rows("features", part))
                 if codes is None:
                     codes = np.zeros((artifact.shape("ok")[0], values.shape[1]), values.dtype)
                 codes[part] = values

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from cppcl.datasets.table import MODALITIES
 from cppcl.metrics import Evaluation
 from cppcl.metrics import evaluate as evaluate_codes
-from storage import Recipe, Reference, Store, Writer
+from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.build_curricula import Target, targets, test_rows
 from tasks.extract import usable_rows
 from tasks.fetch import open_pictures
+from tasks.progress import say
 from tasks.split import open_split
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
@@ -92,10 +93,24 @@ def evaluate_method(
         writer.put_array("query_rows", test.query_rows)
         publish_evaluation(writer, result)
 
-    return produce(store, recipe, create, mode=mode, what=what or "scores")
+    result = produce(store, recipe, create, mode=mode, what=what or "scores")
+    say_zero_codes(store.open(result.reference), what or "scores")
+    return result
 
 
 evaluate = stage_task(evaluate_method)
+
+
+def say_zero_codes(artifact: Artifact, what: str) -> None:
+    """Tell that codes without any entry were ranked, whose order is that of chance."""
+    counts = artifact.json("scores.json")["counts"]
+    zero, n = counts["n_zero_queries"], counts["n_queries"]
+    zero_gallery, n_gallery = counts["n_zero_gallery"], counts["n_gallery"]
+    if zero or zero_gallery:
+        say(
+            f"{what}: {zero} of {n} sketches and {zero_gallery} of {n_gallery} images have an "
+            "all-zero code and are ranked by chance; a smaller alpha leaves fewer"
+        )
 
 
 COUNTS = ("n_queries", "n_gallery", "n_zero_queries", "n_zero_gallery", "n_without_relevant")

@@ -170,7 +170,12 @@ def make_block(
         Copy(source, tuple(here for here, _ in pairs), tuple(there for _, there in pairs))
         for source, pairs in sources.items()
     )
-    return Block(number, tuple(table.paths[row] for row in rows), copies)
+    return Block(
+        number,
+        tuple(table.paths[row] for row in rows),
+        tuple(table.sha256[row] for row in rows),
+        copies,
+    )
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def fetch_data(
     data_set = DATASETS[name](**{k: without_zarr(v, workspace) for k, v in options.items()})
     root = data_set.fetch(workspace.data)
     table = data_set.table(root)
-    findings = data_set.findings(root)
+    findings = [*data_set.findings(root), *table.repetitions()]
     for finding in findings:
         say(f"{name}: {finding}")
     version = f"{VERSION}.{data_set.version}"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+from cppcl.errors import ConvergenceWarning
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,20 @@ def say(message: str) -> None:
     """Pass a remark for the user on to every listener."""
     for listener in list(_message_listeners):
         listener(message)
+
+
+@contextmanager
+def saying_convergence(what: str) -> Iterator[None]:
+    """Pass on, as remarks, that solvers stopped early; other warnings stay warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    for warning in caught:
+        if issubclass(warning.category, ConvergenceWarning):
+            say(f"{what}: {warning.message}")
+        else:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
 
 
 @contextmanager

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-from cppcl.errors import ConvergenceWarning, InputError
+from cppcl.errors import InputError
 from cppcl.methods import make_method
 from storage import Recipe, Reference, Store, Writer
 from tasks.build_curricula import Target, open_curriculum, targets, training_rows
 from tasks.extract import usable_rows
 from tasks.fetch import open_pictures
-from tasks.progress import say
+from tasks.progress import saying_convergence
 from tasks.split import open_split
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
@@ -67,18 +66,11 @@ def train_method(
             pairs.append(
                 None if curricula is None else open_curriculum(store, curricula, modality, kept)
             )
-        with warnings.catch_warnings(record=True) as caught:
+        with saying_convergence(what or method):
             try:
                 model = made.fit(*features, *labels, *pairs)
             except InputError as error:
                 raise InputError(f"{what or method}: {error}") from error
-        for warning in caught:
-            if issubclass(warning.category, ConvergenceWarning):
-                say(f"{what}: {warning.message}")
-            else:
-                warnings.warn_explicit(
-                    warning.message, warning.category, warning.filename, warning.lineno
-                )
         for name, values in model.to_arrays().items():
             writer.put_array(f"model.{name}", values)
         for name, values in model.history_.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import unicodedata
 from dataclasses import dataclass
@@ -54,8 +55,8 @@ def scan_pictures(root: Path, folder: str) -> Scan:
     Raises
     ------
     InputError
-        The folder is missing, cannot be listed or holds no picture, a link leads back to one of
-        its parents, or a name is not Unicode.
+        The folder is missing, cannot be listed or holds no picture, a link leads back to itself
+        or one of its parents, a picture is no regular file, or a name is not Unicode.
     """
     top = Path(root) / folder
     if not top.is_dir():
@@ -75,7 +76,7 @@ def scan_pictures(root: Path, folder: str) -> Scan:
             shown = path.relative_to(root).as_posix()
             if entry.name.startswith(".") or entry.name.casefold() in SYSTEM_NAMES:
                 system.append(shown)
-            elif entry.is_dir():
+            elif _is_dir(entry):
                 real = os.path.realpath(path)
                 if real in ancestors:
                     raise InputError(
@@ -84,6 +85,8 @@ def scan_pictures(root: Path, folder: str) -> Scan:
                 stack.append((path, (*ancestors, real)))
             elif path.suffix.casefold() not in suffixes:
                 others.append(shown)
+            elif path.exists() and not path.is_file():
+                raise InputError(f"{path} is a pipe, a socket or a device: remove it")
             else:
                 _add(files, path, path.relative_to(top), shown)
     if not files:
@@ -97,6 +100,15 @@ def _entries(directory: Path) -> list[os.DirEntry[str]]:
             return list(entries)
     except PermissionError as error:
         raise InputError(f"{directory}: not allowed to list it; change its permissions") from error
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise InputError(f"{entry.path} is a symbolic link to itself: remove it") from error
 
 
 def _add(files: dict[str, str], path: Path, relative: Path, shown: str) -> None:

@@ -82,6 +82,27 @@ class SampleTable:
                 digest.update(b"\x00")
         return digest.hexdigest()
 
+    def repetitions(self) -> list[str]:
+        """Sentences on pictures with the same content in different groups.
+
+        A split may put one of them in training and another in the test.
+        """
+        found = []
+        for modality in MODALITIES:
+            twins: dict[str, list[int]] = {}
+            for row in self.rows(modality):
+                twins.setdefault(self.sha256[row], []).append(int(row))
+            repeated = [r for r in twins.values() if len({self.groups[row] for row in r}) > 1]
+            if repeated:
+                shown = "; ".join(" = ".join(self.ids[row] for row in r[:3]) for r in repeated[:3])
+                n = sum(map(len, repeated))
+                found.append(
+                    f"{n} {modality} samples have the same content as another one, so that "
+                    f"training and test may share them: {shown}"
+                    + ("; ..." if len(repeated) > 3 else ".")
+                )
+        return found
+
     def to_csv(self) -> str:
         """Comma-separated text with a header line, readable by `from_csv`."""
         text = io.StringIO()

@@ -249,6 +249,35 @@ def test_a_mended_picture_is_tried_again(
     assert usable_rows(artifact).all()
 
 
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_picture_that_changes_is_not_stored_as_what_it_was(
+    broken: bool,
+    extract: Callable[..., StageResult],
+    workspace: Workspace,
+    shapes: Path,
+    inline_blocks: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else its features would be found again, by their sha256, whenever the old one is back."""
+    victim, other = shapes / "sketches/square/2.png", shapes / "sketches/circle/0.png"
+    whole = victim.read_bytes()
+    open_pictures = tasks.extract.open_pictures
+
+    def change_and_open(*arguments: Any) -> Any:
+        victim.write_bytes(other.read_bytes()[: 60 if broken else None])
+        return open_pictures(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks.extract, "open_pictures", change_and_open)
+        with pytest.raises(DataUnavailableError, match=r"square/2\.png .* has changed since"):
+            extract()
+    victim.write_bytes(whole)
+    again = workspace.store.open(extract().reference)
+    expected = workspace.store.open(extract(mode="force").reference)
+    np.testing.assert_array_equal(again.array("features"), expected.array("features"))
+    assert usable_rows(again).all()
+
+
 def test_a_picture_that_vanishes_is_not_stored_as_bad(
     extract: Callable[..., StageResult],
     workspace: Workspace,
@@ -342,7 +371,9 @@ def test_rows_that_the_extractor_refuses_are_named(
     )
     failures = artifact.json("failures.json")
     assert list(failures) == ["sketches/circle/2.png"]
-    assert "crop" in failures["sketches/circle/2.png"]
+    reason = failures["sketches/circle/2.png"]
+    assert reason.startswith("sketches/circle/2.png: ")
+    assert "crop" in reason
     assert np.flatnonzero(~usable_rows(artifact)).tolist() == [2]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import tasks.train
 from cppcl.curriculum import pairs_from_scores
-from cppcl.errors import ConvergenceWarning
+from cppcl.errors import ConvergenceWarning, InputError
 from cppcl.metrics import evaluate as evaluate_codes
 from storage import Recipe, Reference, Writer
 from tasks.build_curricula import curricula_of_split, open_curriculum, targets
@@ -281,6 +281,24 @@ def test_scores_are_those_of_the_test_rows(stages: Stages) -> None:
     np.testing.assert_array_equal(artifact.array("query_rows"), rows.test_sketches)
 
 
+def test_codes_without_any_entry_are_told(stages: Stages) -> None:
+    said: list[str] = []
+    options = {**CPRL, "alpha": 50.0}
+    with listening(on_message=said.append):
+        codes = stages.encode(stages.train("cprl", options, None))
+        said.clear()
+        stages.evaluate(codes)
+        stages.evaluate(codes)  # also where the scores come from the store
+    text = "scores: 5 of 5 sketches and 5 of 5 images have an all-zero code"
+    assert [message.startswith(text) for message in said] == [True, True]
+
+
+def test_a_score_is_one_value_a_picture(stages: Stages) -> None:
+    stages.scores = stages.features
+    with pytest.raises(InputError, match=r"curriculum\.sketch: 'pixels' gives 64 values"):
+        stages.curricula()
+
+
 def test_train_is_keyed_on_curricula_only_where_given(stages: Stages) -> None:
     curricula = stages.curricula()
     with_pairs = stages.train("cprl", {**CPRL, "mu": 0.5}, curricula)
@@ -315,6 +333,35 @@ def test_a_solver_that_stops_early_says_so(
     with listening(on_message=said.append):
         stages.train("centred_cosine", {}, None)
     assert said == ["centred_cosine: stopped after 5 iterations"]
+
+
+@pytest.mark.filterwarnings("default::cppcl.errors.ConvergenceWarning")
+def test_encoding_that_stops_early_says_so(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import warnings
+
+    import tasks.encode
+
+    open_method = tasks.encode.open_method
+
+    def open_warning(*arguments: Any) -> Any:
+        method = open_method(*arguments)
+        encode = method.encode_images
+
+        def warn_and_encode(features: Any) -> Any:
+            warnings.warn("3 samples were not coded", ConvergenceWarning, stacklevel=1)
+            return encode(features)
+
+        method.encode_images = warn_and_encode
+        return method
+
+    monkeypatch.setattr(tasks.encode, "open_method", open_warning)
+    model = stages.train("centred_cosine", {}, None)
+    said: list[str] = []
+    with listening(on_message=said.append):
+        stages.encode(model)
+    assert said == ["codes: 3 samples were not coded"]
 
 
 def test_other_warnings_of_training_are_passed_on(

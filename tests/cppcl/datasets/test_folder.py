@@ -221,6 +221,22 @@ def test_links_that_lead_nowhere_are_named(make):
         table_of(root)
 
 
+@pytest.mark.parametrize("name", ["again", "again.png"])
+def test_links_to_themselves_are_named(make, name):
+    root = make("sketches/a/1.png", "sketches/b/1.png", "images/b/1.png")
+    (root / "images" / "b" / name).symlink_to(name)
+    with pytest.raises(InputError, match=rf"b/{name} is a symbolic link to itself: remove"):
+        table_of(root)
+
+
+def test_what_is_no_file_is_not_read(make):
+    # Reading a pipe that nobody writes to would wait for ever.
+    root = make("sketches/a/1.png", "sketches/b/1.png", "images/b/1.png")
+    os.mkfifo(root / "images" / "b" / "2.png")
+    with pytest.raises(InputError, match=r"b/2\.png is a pipe, a socket or a device: remove it"):
+        table_of(root)
+
+
 def test_what_may_not_be_read_is_named(make, monkeypatch):
     root = make("sketches/a/1.png", "sketches/b/1.png", "images/b/1.png")
 

@@ -39,6 +39,17 @@ def test_digest_depends_on_everything_but_paths():
     assert len(digests | {TABLE.digest()}) == 6
 
 
+def test_the_same_content_in_two_groups_is_told():
+    assert TABLE.repetitions() == []
+    twins = replace(TABLE, sha256=("a" * 64, "a" * 64, "a" * 64))
+    assert twins.repetitions() == [
+        "2 sketch samples have the same content as another one, so that training and test may "
+        "share them: s1 = s2."
+    ]
+    # A whole group goes to one side of a split, whatever it holds.
+    assert replace(twins, groups=("g", "g", "g")).repetitions() == []
+
+
 @given(st.lists(st.text(st.characters(codec="utf-8")), min_size=0, max_size=4, unique=True))
 def test_csv_holds_any_text(names):
     n = len(names)
