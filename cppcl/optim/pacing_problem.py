@@ -1,0 +1,185 @@
+"""What the pacing step minimises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.curriculum.base import Curriculum
+from cppcl.errors import InputError
+from cppcl.optim.pacing_coupling import GraphCoupling
+
+Regularizer = Literal["B", "A", "none"]
+"""Self-paced regulariser of the paper, or none (every sample counts fully)."""
+
+
+class CurriculumTerm(NamedTuple):
+    """One modality's curriculum in the pacing step."""
+
+    rows: slice
+    """Rows of the modality in the stack."""
+    curriculum: Curriculum
+    """Its ordered pairs."""
+    mu: float
+    """Weight of their hinge."""
+
+
+def group_sizes(labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Size of each sample's class over the mean of these sizes, (n,): E of regulariser A."""
+    sizes = np.bincount(labels)[labels].astype(np.float64)
+    scaled: NDArray[np.float64] = sizes / sizes.mean()
+    return scaled
+
+
+@dataclass(frozen=True)
+class PacingProblem:
+    r"""The objective as a function of the pacing variables alone.
+
+    ``sum_p l_p v_p^2 + beta v^T M v + R(v) + sum_modality mu sum_(i,j) max(0, v_i - v_j)`` with
+    ``R_B = gamma sum (v^2 / 2 - v)`` and ``R_A = -gamma sum v_p / E_p``, both decreasing on
+    [0, 1]. (The paper prints regulariser B with the opposite sign, which selects no sample at
+    any gamma.)
+
+    Parameters
+    ----------
+    losses : (n,) array
+        Loss of each sample, with its L1 term where that is weighted by ``v^2``.
+    regularizer : {'B', 'A', 'none'}
+        Which R; 'none' fixes v at 1.
+    gamma : float
+        Age of the learner: how readily samples are selected.
+    group_scale : (n,) array or None
+        E of regulariser A; ones where None.
+    coupling : GraphCoupling or None
+        The graph; None leaves it out.
+    beta : float
+        Weight of the graph.
+    curricula : sequence of CurriculumTerm
+        Ordered pairs of either modality.
+    """
+
+    losses: NDArray[Any]
+    regularizer: Regularizer
+    gamma: float
+    group_scale: NDArray[Any] | None = None
+    coupling: GraphCoupling | None = None
+    beta: float = 0.0
+    curricula: Sequence[CurriculumTerm] = ()
+
+    def __post_init__(self) -> None:
+        if self.regularizer not in get_args(Regularizer):
+            raise InputError(
+                f"regularizer={self.regularizer!r} is not one of {get_args(Regularizer)}"
+            )
+        if self.regularizer != "none" and not self.gamma > 0:
+            raise InputError(
+                f"gamma={self.gamma} selects nothing; use gamma > 0, or regularizer='none' to "
+                "count every sample fully"
+            )
+
+    @property
+    def separable(self) -> bool:
+        """Whether samples are independent of each other."""
+        return self._coupled is None and not self.curricula
+
+    @property
+    def _coupled(self) -> GraphCoupling | None:
+        return self.coupling if self.beta else None
+
+    def quadratic(self) -> NDArray[Any]:
+        """Diagonal a of the separable part ``sum a v^2 - b v``, (n,)."""
+        shift = self.gamma / 2 if self.regularizer == "B" else 0.0
+        a: NDArray[Any] = self.losses + shift
+        return a
+
+    def linear(self) -> NDArray[Any]:
+        """Coefficients b of the separable part ``sum a v^2 - b v``, (n,)."""
+        if self.regularizer == "none":
+            return np.zeros_like(self.losses)
+        b = np.full_like(self.losses, self.gamma)
+        if self.regularizer == "A" and self.group_scale is not None:
+            b /= self.group_scale
+        return b
+
+    def value(self, v: NDArray[Any]) -> float:
+        """Exact objective at v (n,)."""
+        total = float((self.quadratic() * v - self.linear()) @ v)
+        if self._coupled is not None:
+            total += self.beta * float(v @ self._coupled.apply(v))
+        return total + sum(
+            mu * curriculum.value(v[rows]) for rows, curriculum, mu in self.curricula
+        )
+
+    def smooth_gradient(self, v: NDArray[Any]) -> NDArray[Any]:
+        """Gradient of all but the curricula at v, (n,)."""
+        gradient: NDArray[Any] = 2 * self.quadratic() * v - self.linear()
+        if self._coupled is not None:
+            gradient += 2 * self.beta * self._coupled.apply(v)
+        return gradient
+
+    def smoothed_gradient(self, v: NDArray[Any], eps: float) -> NDArray[Any]:
+        """Gradient with the hinge Huberised over a width ``eps``, (n,)."""
+        gradient = self.smooth_gradient(v)
+        for rows, curriculum, mu in self.curricula:
+            gradient[rows] += mu * curriculum.smoothed_gradient(v[rows], eps)[1]
+        return gradient
+
+    def curvature(self, eps: float) -> NDArray[Any]:
+        """Diagonal majoriser of the Hessian of the smoothed objective, (n,)."""
+        curvature = 2 * self.quadratic()
+        if self._coupled is not None:
+            curvature = curvature + 2 * self.beta * self._coupled.absolute_row_sums()
+        for rows, curriculum, mu in self.curricula:
+            curvature[rows] += 2 * mu / eps * curriculum.degree().astype(curvature.dtype)
+        bounded: NDArray[Any] = np.maximum(curvature, np.finfo(curvature.dtype).tiny ** 0.5)
+        return bounded
+
+    def gradient_scale(self, v: NDArray[Any]) -> float:
+        """Largest entry of any one term of the smooth gradient at v (n,), never zero."""
+        terms = [2 * self.quadratic() * v, self.linear()]
+        if self._coupled is not None:
+            terms.append(2 * self.beta * self._coupled.apply(v))
+        largest = max(float(np.abs(term).max(initial=0.0)) for term in terms)
+        return max(largest, float(np.finfo(np.float32).tiny))
+
+    def matrix(self) -> Any:
+        """Sparse symmetric Q (n, n) of the smooth part ``v^T Q v - b^T v``, float64."""
+        from scipy import sparse
+
+        Q = sparse.diags_array(self.quadratic().astype(np.float64))
+        if self._coupled is not None:
+            Q = Q + self.beta * self._coupled.matrix()
+        return sparse.csr_array(Q)
+
+    def listed_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Pairs (P, 2) of all curricula as rows of the stack, and the weight of each, (P,).
+
+        Raises
+        ------
+        InputError
+            For a curriculum that does not list its pairs.
+        """
+        pairs, weights = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0)]
+        for rows, curriculum, mu in self.curricula:
+            listed = getattr(curriculum, "pairs", None)
+            if listed is None:
+                raise InputError(
+                    f"{type(curriculum).__name__} does not list its pairs, which this solver "
+                    "needs; use qp_solver='fista', or ExplicitPairs"
+                )
+            pairs.append(listed + rows.start)
+            weights.append(np.full(len(listed), float(mu)))
+        return np.concatenate(pairs), np.concatenate(weights)
+
+    def separable_solution(self) -> NDArray[Any]:
+        """Minimiser without graph and curricula, ``min(1, b / 2a)``, or 1 unpaced; (n,)."""
+        if self.regularizer == "none":
+            return np.ones_like(self.losses)
+        a, b = self.quadratic(), self.linear()
+        at_most_one = 2 * a <= b
+        solution: NDArray[Any] = np.where(at_most_one, 1, b / np.where(at_most_one, 1, 2 * a))
+        return solution.astype(self.losses.dtype, copy=False)

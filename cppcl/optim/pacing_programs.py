@@ -1,0 +1,148 @@
+"""The pacing step as a quadratic program with slack variables, by solvers made for those."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.errors import ConvergenceWarning, InputError
+from cppcl.optim.pacing_fista import Effort
+from cppcl.optim.pacing_problem import PacingProblem
+
+LARGEST = 5000
+"""Most samples of a quadratic program; factorisations take minutes from here on."""
+
+
+def solve_by_osqp(
+    problem: PacingProblem, start: NDArray[Any], effort: Effort
+) -> tuple[NDArray[Any], int, bool]:
+    """Solve by OSQP (operator splitting) to 1e-7, warm-started, reproducibly.
+
+    Returns
+    -------
+    v : (n,) array
+        Pacing variables, clipped to [0, 1].
+    n_iter : int
+        Iterations of the solver.
+    converged : bool
+        Whether it says that it solved the problem; otherwise a `ConvergenceWarning` is given.
+    """
+    import osqp
+    from scipy import sparse
+
+    _check(problem, "osqp")
+    scale = problem.gradient_scale(start)
+    pairs, weights = problem.listed_pairs()
+    n, P = len(start), len(pairs)
+    numbers = np.arange(P)
+    difference = sparse.csc_array(
+        (
+            np.repeat([1.0, -1.0], P),
+            (np.concatenate([numbers, numbers]), pairs.T.ravel()),
+        ),
+        shape=(P, n),
+    )
+    # Half of the quadratic form is what OSQP minimises; it silently misreads a lower triangle.
+    quadratic = sparse.block_diag(
+        [sparse.triu(2 * problem.matrix() / scale), sparse.csc_array((P, P))], format="csc"
+    )
+    rows = sparse.block_array(
+        [
+            [sparse.eye_array(n), None],
+            [difference, -sparse.eye_array(P)],
+            [None, sparse.eye_array(P)],
+        ]
+        if P
+        else [[sparse.eye_array(n)]],
+        format="csc",
+    )
+    solver = osqp.OSQP()
+    solver.setup(
+        sparse.csc_matrix(quadratic),
+        np.concatenate([-problem.linear().astype(np.float64), weights]) / scale,
+        sparse.csc_matrix(rows),
+        np.concatenate([np.zeros(n), np.full(P, -np.inf), np.zeros(P)]),
+        np.concatenate([np.ones(n), np.zeros(P), np.full(P, np.inf)]),
+        eps_abs=1e-7,
+        eps_rel=1e-7,
+        max_iter=50_000,
+        # By default its step adapts to the time that iterations take: not reproducible.
+        adaptive_rho_interval=50,
+        polishing=True,
+        verbose=False,
+    )
+    violation = np.maximum(difference @ start.astype(np.float64), 0)
+    solver.warm_start(x=np.concatenate([start, violation]))
+    solution = solver.solve(raise_error=False)
+    solved = solution.info.status_val == 1
+    return _finish(solution.x, n, start, int(solution.info.iter), solved, solution.info.status)
+
+
+def solve_by_cvxpy(
+    problem: PacingProblem, start: NDArray[Any], effort: Effort
+) -> tuple[NDArray[Any], int, bool]:
+    """Solve by cvxpy's Clarabel (interior point); `start` only gives the dtype.
+
+    Returns
+    -------
+    v : (n,) array
+        Pacing variables, clipped to [0, 1].
+    n_iter : int
+        Iterations of the solver.
+    converged : bool
+        Whether it says that it solved the problem; otherwise a `ConvergenceWarning` is given.
+    """
+    cvxpy: Any = importlib.import_module("cvxpy")  # its types are incomplete
+    _check(problem, "cvxpy")
+    scale = problem.gradient_scale(start)
+    pairs, weights = problem.listed_pairs()
+    v = cvxpy.Variable(len(start))
+    # Positive semidefinite by construction, which rounding may hide from a test.
+    matrix = cvxpy.psd_wrap(problem.matrix() / scale)
+    objective = cvxpy.quad_form(v, matrix) - (problem.linear() / scale).astype(np.float64) @ v
+    constraints = [v >= 0, v <= 1]
+    if len(pairs):
+        slack = cvxpy.Variable(len(pairs), nonneg=True)
+        constraints.append(v[pairs[:, 0]] - v[pairs[:, 1]] <= slack)
+        objective += (weights / scale) @ slack
+    program = cvxpy.Problem(cvxpy.Minimize(objective), constraints)
+    with warnings.catch_warnings():
+        # Its own warning of an inaccurate solution is replaced by ours.
+        warnings.simplefilter("ignore", UserWarning)
+        program.solve(solver=cvxpy.CLARABEL)
+    iterations = int(program.solver_stats.num_iters or 0)
+    solved = program.status == cvxpy.OPTIMAL
+    return _finish(v.value, len(start), start, iterations, solved, program.status)
+
+
+def _check(problem: PacingProblem, solver: str) -> None:
+    n = len(problem.losses)
+    if n > LARGEST:
+        raise InputError(
+            f"qp_solver={solver!r} takes at most {LARGEST} samples, not {n}; use "
+            "qp_solver='fista', which has no limit"
+        )
+
+
+def _finish(
+    x: NDArray[np.float64] | None,
+    n: int,
+    start: NDArray[Any],
+    n_iter: int,
+    solved: bool,
+    status: str,
+) -> tuple[NDArray[Any], int, bool]:
+    if not solved:
+        warnings.warn(
+            f"the solver of the pacing step stopped with status {status!r}; what it returned is "
+            "used where it is better than the start; use qp_solver='fista'",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    if x is None or not np.isfinite(x[:n]).all():
+        return start, n_iter, False
+    return np.clip(x[:n], 0, 1).astype(start.dtype), n_iter, solved
