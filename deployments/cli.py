@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -96,6 +97,13 @@ def build_parser() -> argparse.ArgumentParser:
     index = command("index", "index", "encode a folder of pictures as a new gallery of a model")
     index.add_argument("model", help="key of an encode artifact, or an experiment's name")
     index.add_argument("folder", type=Path, help="pictures, at any depth")
+    index.add_argument(
+        "--max-bad-share",
+        type=share,
+        default=0.1,
+        metavar="SHARE",
+        help="share of pictures that may be unreadable (default 0.1)",
+    )
 
     search = command("search", "search", "find the pictures that a sketch means")
     search.add_argument("model", help="key of an encode artifact, or an experiment's name")
@@ -109,8 +117,22 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def share(text: str) -> float:
+    """Read a number from 0 to 1."""
+    try:
+        if 0 <= float(text) <= 1:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r} must be a number from 0 to 1")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A label that the terminal's encoding lacks must not end a run.
+            stream.reconfigure(errors="backslashreplace")
     options = build_parser().parse_args(arguments)
     quieten()
     command = importlib.import_module(f"deployments.commands.{options.module}")
@@ -128,6 +150,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (CppclError, StoreError, OSError) as error:
         print(f"cppcl: {error}", file=sys.stderr)
         return FAILED
+    except MemoryError as error:
+        print(
+            f"cppcl: out of memory ({error}); use a smaller model or fewer pictures, or a machine "
+            "with more memory",
+            file=sys.stderr,
+        )
+        return FAILED
     except KeyboardInterrupt:
         print("cppcl: interrupted; what was finished is kept", file=sys.stderr)
         return 130
@@ -139,7 +168,9 @@ def quieten() -> None:
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     os.environ.setdefault("PREFECT_SERVER_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("DO_NOT_TRACK", "1")
-    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
+    # Files in the current folder, such as a queue.py, must not stand for modules of children.
+    os.environ.setdefault("PYTHONSAFEPATH", "1")
 
 
 if __name__ == "__main__":

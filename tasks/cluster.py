@@ -99,7 +99,7 @@ def _local_cluster(workers: int, memory_per_worker: str):  # type: ignore[no-unt
         "nthreads": 1,
         "memory_limit": parse_bytes(memory_per_worker),
         "dashboard": False,
-        "silence_logs": logging.ERROR,
+        "silence_logs": logging.CRITICAL,
     }
     specification = {
         f"cpu-{n}": {"cls": Nanny, "options": {**options, "resources": {"CPU": 1}}}
@@ -111,7 +111,7 @@ def _local_cluster(workers: int, memory_per_worker: str):  # type: ignore[no-unt
         "cls": Scheduler,
         "options": {"dashboard": True, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"},
     }
-    return SpecCluster(workers=specification, scheduler=scheduler, silence_logs=logging.ERROR)
+    return SpecCluster(workers=specification, scheduler=scheduler, silence_logs=logging.CRITICAL)
 
 
 _sessions: list[Cluster] = []

@@ -16,7 +16,7 @@ from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.context import TaskRunContext
 
 from cppcl.datasets.table import Modality, SampleTable
-from cppcl.errors import TooManyBadPicturesError
+from cppcl.errors import CppclError, TooManyBadPicturesError
 from cppcl.features import make_extractor
 from cppcl.images import read_sample
 from storage import Artifact, Recipe, Reference, Store, Writer
@@ -221,9 +221,29 @@ def run_blocks(
 
     futures = as_completed([submit(block) for block in islice(waiting, bound)])
     for done, future in enumerate(futures, start=1):
-        yield Finished(future.result(), done)
+        yield Finished(result_of(future, here.where), done)
         for block in islice(waiting, 1):
             futures.add(submit(block))
+
+
+def result_of(future: Any, where: str) -> BlockReport:
+    """Report of a block, or what its end on the cluster means to a user."""
+    from distributed import KilledWorker
+
+    try:
+        report: BlockReport = future.result()
+    except KilledWorker as error:
+        raise CppclError(
+            f"a worker died again and again on {error.task}, probably out of memory; raise "
+            "compute.memory_per_worker, or lower block_rows or longest_side. Finished blocks "
+            "are kept"
+        ) from error
+    except ImportError as error:
+        raise CppclError(
+            f"a worker of cluster {where!r} cannot import what it runs ({error}); install the "
+            "same cppcl there"
+        ) from error
+    return report
 
 
 @contextmanager

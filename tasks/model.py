@@ -60,18 +60,35 @@ class Model:
         PictureError
             If the file is no picture.
         InputError
-            If ``k`` is not positive.
+            If ``k`` is not positive, the sketch has an all-zero code, or the gallery holds no
+            picture that could be read.
+
+        Notes
+        -----
+        Pictures with an all-zero code are similar to nothing and left out.
         """
         if k < 1:
             raise InputError(f"-k {k} must be at least 1")
         spec = extractor_of(self.workspace.store.open(self.training.inputs["sketch_features"]))
         sketch = decode_picture(picture, longest_side=spec.longest_side)
         code = self.method.encode_sketches(spec.make().transform([sketch]))
+        if not code.any():
+            raise InputError(
+                f"{picture}: the model finds nothing it knows in it (its code is all zero), so no "
+                "picture is nearer than another; draw more, or train with a smaller alpha"
+            )
         rows = np.flatnonzero(usable_rows(self._image_features))
+        if not len(rows):
+            raise InputError(
+                f"gallery {self.codes.reference.key[:12]} holds no picture that could be read; "
+                "index another folder"
+            )
         found, similarity = nearest(code, self.codes.rows("image_codes", rows), k)
+        ranked = zip(found[0], similarity[0], strict=True)
         return [
             self._match(rank, int(rows[row]), float(value))
-            for rank, (row, value) in enumerate(zip(found[0], similarity[0], strict=True), start=1)
+            for rank, (row, value) in enumerate(ranked, start=1)
+            if np.isfinite(value)
         ]
 
     def _match(self, rank: int, row: int, similarity: float) -> Match:

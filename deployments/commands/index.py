@@ -22,7 +22,12 @@ def main(options: Namespace) -> int:
         workspace.store.in_use(),
         cluster.session(),
     ):
-        results = index_folder(workspace=workspace, model=model, folder=options.folder)
+        results = index_folder(
+            workspace=workspace,
+            model=model,
+            folder=options.folder,
+            max_bad_share=options.max_bad_share,
+        )
         key = results[-1].reference.key
         name = f"gallery-{key[:12]}"
         workspace.record_run(

@@ -11,16 +11,26 @@ from typing import Any
 from cppcl.errors import InputError
 from deployments.terminal import Terminal
 from storage import Reference
+from tasks.stages import STAGES
 from tasks.workspace import Workspace
 
 
 def main(options: Namespace) -> int:
     """Run one action on the store of a workspace."""
-    return int(ACTIONS[options.action](Workspace(options.workspace), options))
+    workspace = Workspace(options.workspace)
+    if not workspace.root.is_dir():
+        raise InputError(
+            f"workspace {str(workspace.root)!r} does not exist; give the one of your runs with "
+            "--workspace"
+        )
+    return int(ACTIONS[options.action](workspace, options))
 
 
 def list_artifacts(workspace: Workspace, options: Namespace) -> int:
     """One line an artifact; KEY arguments name stages."""
+    for stage in options.keys:
+        if stage not in STAGES:
+            raise InputError(f"store ls {stage}: the stages are {', '.join(STAGES)}")
     rows = [
         [
             str(artifact.reference),

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from distributed import KilledWorker
 
 import tasks.extract
-from cppcl.errors import DataUnavailableError, InputError, TooManyBadPicturesError
+from cppcl.errors import CppclError, DataUnavailableError, InputError, TooManyBadPicturesError
 from cppcl.features import Pixels
 from storage import DamagedArtifactError
 from tasks.blocks import transform_each
-from tasks.extract import extract_features, usable_rows
+from tasks.extract import extract_features, result_of, usable_rows
 from tasks.fetch import fetch_data
 from tasks.progress import Progress, listening
 from tasks.stage import StageResult
@@ -396,6 +397,26 @@ def test_only_samples_at_fault_are_refused() -> None:
         else:
             assert result == [sample]
     assert transform_each(Picky(), []) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            KilledWorker("pixels-3", None, 3),
+            r"died again and again on pixels-3, .* raise compute\.memory_per_worker",
+        ),
+        (ModuleNotFoundError("No module named 'tasks'"), r"'tcp://far:1' cannot import .*'tasks'"),
+    ],
+    ids=["killed", "without the package"],
+)
+def test_trouble_of_workers_is_told_with_its_mend(error: Exception, message: str) -> None:
+    class Future:
+        def result(self) -> Any:
+            raise error
+
+    with pytest.raises(CppclError, match=message):
+        result_of(Future(), "tcp://far:1")
 
 
 def test_progress_is_told(extract: Callable[..., StageResult], inline_blocks: list[str]) -> None:

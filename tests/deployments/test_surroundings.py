@@ -1,0 +1,112 @@
+"""What surrounds a run: its folder, Prefect's home and server, the encoding of the terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deployments.commands.stages
+from cppcl.errors import CppclError
+from deployments.cli import main
+from deployments.commands.run import move_home, reach_server
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def prefect_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the variable back that the command may set."""
+    monkeypatch.setenv("PREFECT_HOME", os.environ["PREFECT_HOME"])
+
+
+@pytest.mark.usefixtures("prefect_home")
+def test_a_home_that_can_be_written_stays(tmp_path: Path) -> None:
+    os.environ["PREFECT_HOME"] = str(tmp_path / "home")
+    assert move_home(tmp_path / "workspace") is None
+    assert os.environ["PREFECT_HOME"] == str(tmp_path / "home")
+
+
+@pytest.mark.usefixtures("prefect_home")
+@pytest.mark.parametrize("trouble", ["a file", "no permission"])
+def test_a_home_that_cannot_be_written_moves_into_the_workspace(
+    trouble: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    if trouble == "a file":
+        home.touch()
+    else:
+        monkeypatch.setattr(os, "access", lambda path, mode: False)
+    os.environ["PREFECT_HOME"] = str(home)
+    expected = tmp_path / "workspace" / "prefect"
+    assert move_home(tmp_path / "workspace") == expected
+    assert os.environ["PREFECT_HOME"] == str(expected)
+
+
+def test_a_server_that_does_not_answer_is_named() -> None:
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    for address in ("http://127.0.0.1:9/api", "nonsense"):
+        with (
+            temporary_settings({PREFECT_API_URL: address}),
+            pytest.raises(CppclError, match=rf"PREFECT_API_URL={address} .*prefect server start"),
+        ):
+            reach_server()
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_server_that_answers_is_taken() -> None:
+    reach_server()
+
+
+def test_children_do_not_import_from_the_current_folder(tmp_path: Path, cppcl: Command) -> None:
+    """Prefect starts its server as a module, which Python looks for in the current folder."""
+    (tmp_path / "queue.py").write_text("raise SystemExit('shadowed')")
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"}
+    code = "from deployments.cli import quieten; quieten(); import json, os; " + (
+        "print(json.dumps(dict(os.environ)))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[2],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    child = [sys.executable, "-m", "concurrent.futures.thread"]  # imports queue
+    for variables, code_of_child in ((environment, 1), (json.loads(told.stdout), 0)):
+        ended = subprocess.run(
+            child, cwd=tmp_path, env=variables, capture_output=True, check=False
+        )
+        assert ended.returncode == code_of_child
+
+
+def test_what_the_terminal_cannot_show_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def show(options: Any) -> int:
+        print("76.7 ± 2.9")
+        return 0
+
+    screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(deployments.commands.stages, "main", show)
+    monkeypatch.setattr(sys, "stdout", screen)
+    assert main(["stages"]) == 0
+    screen.flush()
+    assert screen.buffer.getvalue() == b"76.7 \\xb1 2.9\n"  # type: ignore[attr-defined]
+
+
+def test_lack_of_memory_is_told(cppcl: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(options: Any) -> int:
+        raise MemoryError("Unable to allocate 23.8 GiB")
+
+    monkeypatch.setattr(deployments.commands.stages, "main", fail)
+    result = cppcl("stages")
+    assert result.code == 1
+    assert result.stderr.startswith("cppcl: out of memory (Unable to allocate 23.8 GiB); use")

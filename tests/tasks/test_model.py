@@ -1,0 +1,77 @@
+"""Searching where codes or pictures are missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cppcl.errors import InputError
+from tasks.model import Model, index_folder
+from tasks.workspace import Workspace
+
+pytestmark = pytest.mark.usefixtures("inline_blocks")
+
+
+@pytest.fixture
+def model(finished_run: Any, tmp_path: Path) -> Model:
+    place: Workspace = finished_run.copy(tmp_path / "copy")
+    return Model(place, place.find_model("tiny"))
+
+
+def test_a_sketch_without_a_code_is_refused(
+    model: Model, finished_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model.method, "encode_sketches", lambda features: np.zeros((1, 4)))
+    sketch = finished_run.shapes / "sketches/circle/0.png"
+    with pytest.raises(InputError, match=r"circle/0\.png: .*code is all zero.*smaller alpha"):
+        model.search(sketch, 3)
+
+
+def test_pictures_without_a_code_are_similar_to_nothing(
+    model: Model, finished_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sketch = finished_run.shapes / "sketches/circle/0.png"
+    before = model.search(sketch, 99)
+    codes = model.codes.array("image_codes")
+    zero = [match.path for match in before[:2]]
+    table = model.pictures.table
+    paths = [model.pictures.root / path for path in table.column("paths", "image")]
+    codes[[paths.index(path) for path in zero]] = 0
+    monkeypatch.setattr(type(model.codes), "rows", lambda self, name, rows: codes[rows])
+    after = model.search(sketch, 99)
+    assert [match.path for match in after] == [match.path for match in before[2:]]
+    assert all(math.isfinite(match.similarity) for match in after)
+
+
+def test_a_gallery_of_bad_pictures_only(model: Model, finished_run: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "bad"
+    folder.mkdir()
+    (folder / "1.png").write_bytes(b"no picture")
+    results = index_folder(
+        workspace=model.workspace, model=model.codes.reference, folder=folder, max_bad_share=1
+    )
+    gallery = Model(model.workspace, results[-1].reference)
+    with pytest.raises(InputError, match="holds no picture that could be read; index another"):
+        gallery.search(finished_run.shapes / "sketches/circle/0.png", 3)
+
+
+def test_the_share_of_bad_pictures_can_be_given(
+    model: Model, tmp_path: Path, cppcl: Callable[..., Any]
+) -> None:
+    folder = tmp_path / "new"
+    folder.mkdir()
+    (folder / "1.png").write_bytes(b"no picture")
+    Image.new("RGB", (40, 40), "red").save(folder / "2.png")
+    command = ("index", "tiny", folder, "--workspace", model.workspace.root)
+    assert cppcl(*command).code == 1
+    assert cppcl(*command, "--max-bad-share", 0.5).code == 0
+    for wrong in ("1.5", "half"):
+        result = cppcl(*command, "--max-bad-share", wrong)
+        assert result.code == 2
+        assert f"'{wrong}' must be a number from 0 to 1" in result.stderr
