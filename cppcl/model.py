@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
+from dataclasses import fields
+from typing import Any, ClassVar, Self, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,18 @@ from cppcl.errors import InputError
 from cppcl.graph import CrossModalLaplacian, Normalize, number_labels
 from cppcl.optim.codes import L1Weight, encode
 from cppcl.optim.initialization import AtomStart, Initialization, initial_dictionaries
-from cppcl.optim.pacing import Regularizer, group_sizes
+from cppcl.optim.pacing import (
+    Coupling,
+    PacingSolver,
+    Regularizer,
+    Selection,
+    check_options,
+    group_sizes,
+)
 from cppcl.optim.training import Training, TrainingOptions
 from cppcl.preparation import Preparation, check_matrix
 
 Labels = Sequence[Hashable] | NDArray[Any]
-Coupling = Literal["trace", "none"]
 
 Number = TypeVar("Number", int, float)
 Option = TypeVar("Option")
@@ -60,8 +67,14 @@ class CPRL:
     l1_weight : {'v2', 'none'}, default 'v2'
         Whether pacing weighs the L1 norm too; 'none', as printed in the paper, zeroes the codes
         of samples that are not yet selected.
-    coupling : {'trace', 'none'}, default 'trace'
-        Whether the graph acts on the pacing variables too.
+    coupling : {'trace', 'none', 'printed'}, default 'trace'
+        Whether the graph acts on the pacing variables too. 'printed' is the form printed in the
+        paper, for comparison: not convex, and not the term that the codes minimise.
+    selection : {'relaxed', 'binary'}, default 'relaxed'
+        Whether pacing variables lie between 0 and 1, or are either; the latter is the
+        mixed-integer form of regulariser A.
+    qp_solver : {'fista', 'osqp', 'cvxpy'}, default 'fista'
+        Solver of the pacing step; the others take moderate numbers of samples only.
     normalize : {'mean_degree', 'sym', 'none'}, default 'mean_degree'
         Scale of the graph's weights.
     initialization : {'joint', 'independent'}, default 'joint'
@@ -123,6 +136,8 @@ class CPRL:
         mu: float = 0.5,
         l1_weight: L1Weight = "v2",
         coupling: Coupling = "trace",
+        selection: Selection = "relaxed",
+        qp_solver: PacingSolver = "fista",
         normalize: Normalize = "mean_degree",
         initialization: Initialization = "joint",
         atom_start: AtomStart = "samples",
@@ -153,6 +168,9 @@ class CPRL:
         self.mu = _at_least("mu", mu, 0)
         self.l1_weight = _one_of("l1_weight", l1_weight, L1Weight)
         self.coupling = _one_of("coupling", coupling, Coupling)
+        self.selection = _one_of("selection", selection, Selection)
+        self.qp_solver = _one_of("qp_solver", qp_solver, PacingSolver)
+        check_options(regularizer, coupling, selection, qp_solver)
         self.normalize = _one_of("normalize", normalize, Normalize)
         self.initialization = _one_of("initialization", initialization, Initialization)
         self.atom_start = _one_of("atom_start", atom_start, AtomStart)
@@ -228,15 +246,7 @@ class CPRL:
             ),
             curricula,
             TrainingOptions(
-                alpha=self.alpha,
-                beta=self.beta,
-                regularizer=self.regularizer,
-                gamma0=self.gamma0,
-                eta=self.eta,
-                n_rounds=self.n_rounds,
-                mu=self.mu,
-                l1_weight=self.l1_weight,
-                couple_pacing=self.coupling == "trace",
+                **{option.name: getattr(self, option.name) for option in fields(TrainingOptions)}
             ),
         )
         self.history_ = training.run(rng)

@@ -9,8 +9,9 @@ from typing import Any, Literal, get_args
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
+from cppcl.optim.pacing_binary import check_binary, solve_binary
 from cppcl.optim.pacing_certificate import kkt_residual
-from cppcl.optim.pacing_coupling import GraphCoupling
+from cppcl.optim.pacing_coupling import Coupling, GraphCoupling, PrintedCoupling
 from cppcl.optim.pacing_fista import SMOOTHING, Effort, solve_by_fista
 from cppcl.optim.pacing_problem import CurriculumTerm, PacingProblem, Regularizer, group_sizes
 from cppcl.optim.pacing_programs import solve_by_cvxpy, solve_by_osqp
@@ -18,18 +19,25 @@ from cppcl.optim.pacing_programs import solve_by_cvxpy, solve_by_osqp
 __all__ = [
     "PACING_SOLVERS",
     "SMOOTHING",
+    "Coupling",
     "CurriculumTerm",
     "GraphCoupling",
     "PacingProblem",
     "PacingResult",
     "PacingSolver",
+    "PrintedCoupling",
     "Regularizer",
+    "Selection",
+    "check_options",
     "group_sizes",
     "update_pacing",
 ]
 
 PacingSolver = Literal["fista", "osqp", "cvxpy"]
 """Name of a solver of the pacing step."""
+
+Selection = Literal["relaxed", "binary"]
+"""Whether pacing variables lie between 0 and 1, or are either."""
 
 PACING_SOLVERS = {"fista": solve_by_fista, "osqp": solve_by_osqp, "cvxpy": solve_by_cvxpy}
 """Solvers by name: from problem, start and effort to v in [0, 1], iterations, converged."""
@@ -42,16 +50,19 @@ class PacingResult:
     Attributes
     ----------
     v : (n,) array
-        Pacing variables in [0, 1].
+        Pacing variables in [0, 1]; 0 or 1 where binary.
     objective : float
         Exact objective at v.
     n_iter : int
-        Iterations taken; 0 for a closed form.
+        Iterations taken; 0 for a closed form or an enumeration.
     converged : bool
         Whether the solver met its own tolerance.
     kkt : float
         Residual of the optimality conditions at v, computed here and not by the solver; see
-        `cppcl.optim.pacing_certificate.kkt_residual`.
+        `cppcl.optim.pacing_certificate.kkt_residual`. Of a binary result: the largest decrease
+        of the objective by changing one sample, relative to the same scale.
+    selection : {'relaxed', 'binary'}
+        Over what the objective was minimised.
     """
 
     v: NDArray[Any]
@@ -59,6 +70,7 @@ class PacingResult:
     n_iter: int
     converged: bool
     kkt: float
+    selection: Selection = "relaxed"
 
 
 def update_pacing(
@@ -66,6 +78,7 @@ def update_pacing(
     *,
     start: NDArray[Any],
     solver: PacingSolver = "fista",
+    selection: Selection = "relaxed",
     smoothing: Sequence[float] = SMOOTHING,
     max_iter: int = 1000,
     tol: float = 1e-6,
@@ -84,6 +97,9 @@ def update_pacing(
     solver : {'fista', 'osqp', 'cvxpy'}, default 'fista'
         FISTA on a Huberised hinge: matrix-free, for any number of samples. The others solve the
         quadratic program with slack variables, by OSQP or by cvxpy's Clarabel.
+    selection : {'relaxed', 'binary'}, default 'relaxed'
+        'binary' is the mixed-integer form of regulariser A: exact without graph and curricula
+        and up to 20 samples, else a heuristic; see `cppcl.optim.pacing_binary.solve_binary`.
     smoothing : sequence of float
         Widths of the Huberised hinge, decreasing; for 'fista' alone.
     max_iter : int, default 1000
@@ -98,6 +114,10 @@ def update_pacing(
     """
     if solver not in get_args(PacingSolver):
         raise InputError(f"qp_solver={solver!r} is not one of {get_args(PacingSolver)}")
+    if selection not in get_args(Selection):
+        raise InputError(f"selection={selection!r} is not one of {get_args(Selection)}")
+    if selection == "binary":
+        check_binary(problem)
     if problem.regularizer == "none" or problem.separable:
         v, n_iter, converged = problem.separable_solution(), 0, True
     else:
@@ -105,4 +125,23 @@ def update_pacing(
         v, n_iter, converged = PACING_SOLVERS[solver](problem, start, effort)
         if problem.value(v) > problem.value(start):
             v = start
+    if selection == "binary":
+        v, n_iter, residual = solve_binary(problem, v, start)
+        return PacingResult(v, problem.value(v), n_iter, True, residual, selection)
     return PacingResult(v, problem.value(v), n_iter, converged, kkt_residual(problem, v))
+
+
+def check_options(
+    regularizer: Regularizer, coupling: Coupling, selection: Selection, qp_solver: PacingSolver
+) -> None:
+    """Refuse options that contradict each other, before any data are seen."""
+    if selection == "binary" and regularizer != "A":
+        raise InputError(
+            f"selection='binary' is a form of regulariser A, not of {regularizer!r}; use "
+            "regularizer='A', or selection='relaxed'"
+        )
+    if coupling == "printed" and qp_solver != "fista":
+        raise InputError(
+            f"qp_solver={qp_solver!r} solves convex programs only, and coupling='printed' is not "
+            "convex; use qp_solver='fista', or coupling='trace'"
+        )

@@ -30,6 +30,9 @@ def solve_by_fista(
 ) -> tuple[NDArray[Any], int, bool]:
     """FISTA in a diagonal metric with box projection and gradient restart, widths decreasing.
 
+    Without momentum where the problem is not convex, which then lowers the smoothed objective at
+    every iteration and ends at a stationary point.
+
     Returns
     -------
     v : (n,) array
@@ -50,7 +53,7 @@ def solve_by_fista(
             if float(np.vdot((Y - v_new) * curvature, change)) > 0:
                 t = 1.0
             t_new = (1 + (1 + 4 * t * t) ** 0.5) / 2
-            Y = v_new + ((t - 1) / t_new) * change
+            Y = v_new + ((t - 1) / t_new) * change if problem.convex else v_new
             v, t = v_new, t_new
             if np.abs(change).max() < effort.tol:
                 converged = True

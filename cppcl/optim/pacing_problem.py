@@ -55,7 +55,7 @@ class PacingProblem:
     group_scale : (n,) array or None
         E of regulariser A; ones where None.
     coupling : GraphCoupling or None
-        The graph; None leaves it out.
+        The graph, possibly as the paper prints it (`PrintedCoupling`); None leaves it out.
     beta : float
         Weight of the graph.
     curricula : sequence of CurriculumTerm
@@ -85,6 +85,11 @@ class PacingProblem:
     def separable(self) -> bool:
         """Whether samples are independent of each other."""
         return self._coupled is None and not self.curricula
+
+    @property
+    def convex(self) -> bool:
+        """Whether the objective is convex: all but for `PrintedCoupling`."""
+        return self._coupled is None or self._coupled.convex
 
     @property
     def _coupled(self) -> GraphCoupling | None:

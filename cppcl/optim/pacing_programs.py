@@ -120,6 +120,11 @@ def solve_by_cvxpy(
 
 
 def _check(problem: PacingProblem, solver: str) -> None:
+    if not problem.convex:
+        raise InputError(
+            f"qp_solver={solver!r} solves convex programs only, and coupling='printed' is not "
+            "convex; use qp_solver='fista', or coupling='trace'"
+        )
     n = len(problem.losses)
     if n > LARGEST:
         raise InputError(

@@ -14,10 +14,14 @@ from cppcl.graph import CrossModalLaplacian
 from cppcl.optim.codes import CodeBlock, CodeProblem, L1Weight, l1_weights, update_codes
 from cppcl.optim.dictionary import replace_unused_atoms, unused_atoms, update_dictionary
 from cppcl.optim.pacing import (
+    Coupling,
     CurriculumTerm,
     GraphCoupling,
     PacingProblem,
+    PacingSolver,
+    PrintedCoupling,
     Regularizer,
+    Selection,
     update_pacing,
 )
 
@@ -41,7 +45,9 @@ class TrainingOptions:
     n_rounds: int
     mu: float
     l1_weight: L1Weight
-    couple_pacing: bool
+    coupling: Coupling = "trace"
+    selection: Selection = "relaxed"
+    qp_solver: PacingSolver = "fista"
 
 
 @dataclass
@@ -108,13 +114,14 @@ class Training:
 
     def pacing_problem(self) -> PacingProblem:
         """Objective as a function of the pacing variables."""
-        coupled = self.options.couple_pacing and self.options.beta > 0
+        form = PrintedCoupling if self.options.coupling == "printed" else GraphCoupling
+        coupled = self.options.coupling != "none" and self.options.beta > 0
         return PacingProblem(
             losses=self.pacing_losses(),
             regularizer=self.options.regularizer,
             gamma=self.gamma,
             group_scale=self.group_scale,
-            coupling=GraphCoupling(self.laplacian, self.codes) if coupled else None,
+            coupling=form(self.laplacian, self.codes) if coupled else None,
             beta=self.options.beta,
             curricula=self._curriculum_terms(),
         )
@@ -159,7 +166,12 @@ class Training:
 
     def step_pacing(self) -> None:
         """Update the pacing variables."""
-        self.v = update_pacing(self.pacing_problem(), start=self.v).v
+        self.v = update_pacing(
+            self.pacing_problem(),
+            start=self.v,
+            solver=self.options.qp_solver,
+            selection=self.options.selection,
+        ).v
 
     def step_codes(self) -> None:
         """Update the codes."""

@@ -183,7 +183,9 @@ def test_every_option_is_annotated_and_has_a_plain_default():
         ("n_rounds", 0),
         ("mu", -1.0),
         ("l1_weight", "v"),
-        ("coupling", "printed"),
+        ("coupling", "product"),
+        ("selection", "hard"),
+        ("qp_solver", "simplex"),
         ("normalize", "rows"),
         ("initialization", "random"),
         ("atom_start", "zeros"),
@@ -197,6 +199,40 @@ def test_every_option_is_annotated_and_has_a_plain_default():
 def test_options_out_of_range_are_named(option, value):
     with pytest.raises(InputError, match=option):
         CPRL(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"selection": "binary"}, "use regularizer='A'"),
+        ({"coupling": "printed", "qp_solver": "osqp"}, "use qp_solver='fista'"),
+    ],
+)
+def test_contradicting_options_are_refused_with_the_mend(options, message):
+    with pytest.raises(InputError, match=message):
+        CPRL(**options)
+
+
+def test_binary_selection_paces_by_zeros_and_ones():
+    model = fitted(regularizer="A", selection="binary", gamma0=0.6, n_rounds=10)
+    share = model.history_["image_mean_v"]
+    assert share[0] < share[-1] == 1
+    assert set(model.image_pacing_.tolist()) == {1.0}
+    fewer = fitted(regularizer="A", selection="binary", gamma0=0.6, n_rounds=4)
+    assert set(fewer.image_pacing_.tolist()) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("qp_solver", ["osqp", "cvxpy"])
+def test_solvers_of_the_pacing_step_learn_the_same(qp_solver):
+    one, other = fitted(n_rounds=3), fitted(n_rounds=3, qp_solver=qp_solver)
+    assert one.image_pacing_.std() > 0.01
+    np.testing.assert_allclose(other.image_pacing_, one.image_pacing_, atol=2e-3)
+    assert other.image_pacing_.tobytes() != one.image_pacing_.tobytes()
+
+
+def test_printed_coupling_paces_otherwise():
+    one, other = fitted(n_rounds=3), fitted(n_rounds=3, coupling="printed")
+    assert np.abs(other.image_pacing_ - one.image_pacing_).max() > 0.01
 
 
 def test_correlated_start_without_pairs_is_refused():

@@ -10,6 +10,7 @@ from cppcl.optim.pacing import (
     CurriculumTerm,
     GraphCoupling,
     PacingProblem,
+    PrintedCoupling,
     group_sizes,
     update_pacing,
 )
@@ -18,7 +19,9 @@ K, L = 6, 9
 ROWS = (slice(0, K), slice(K, K + L))
 
 
-def small_problem(seed, regularizer="B", *, beta=0.4, mu=0.3, n_pairs=8, gamma=0.8, N=4):
+def small_problem(
+    seed, regularizer="B", *, beta=0.4, mu=0.3, n_pairs=8, gamma=0.8, N=4, printed=False
+):
     rng = np.random.default_rng(seed)
     graph = CrossModalLaplacian.from_labels(rng.integers(0, 3, K), np.arange(L) % 3)
     terms = []
@@ -32,7 +35,9 @@ def small_problem(seed, regularizer="B", *, beta=0.4, mu=0.3, n_pairs=8, gamma=0
         regularizer=regularizer,
         gamma=gamma,
         group_scale=rng.random(K + L) + 0.5,
-        coupling=GraphCoupling(graph, rng.standard_normal((K + L, N))),
+        coupling=(PrintedCoupling if printed else GraphCoupling)(
+            graph, rng.standard_normal((K + L, N))
+        ),
         beta=beta,
         curricula=terms if n_pairs else (),
     )
@@ -55,13 +60,51 @@ def test_coupling_is_the_trace_form_and_positive_semidefinite(n_atoms):
     assert (np.abs(M).sum(axis=1) <= coupling.absolute_row_sums() + 1e-9).all()
 
 
-def test_printed_coupling_would_be_indefinite():
-    # beta w |c_p - c_q|^2 off the diagonal, as the paper prints it, is no convex form.
-    graph = CrossModalLaplacian.from_labels("aab", "abb", normalize="none")
-    C = np.random.default_rng(0).standard_normal((6, 3))
-    W = graph.adjacency(np.eye(6))
-    printed = W * ((C[:, None] - C[None]) ** 2).sum(axis=2)
+@pytest.mark.parametrize("n_atoms", [1, 20])
+def test_printed_coupling_is_as_printed_twice_the_trace_form_and_indefinite(n_atoms):
+    rng = np.random.default_rng(0)
+    graph = CrossModalLaplacian.from_labels(np.arange(K) % 2, np.arange(L) % 2)
+    C = rng.standard_normal((K + L, n_atoms))
+    coupling = PrintedCoupling(graph, C)
+    assert (coupling._cross is None) == (n_atoms == 1)
+    M = np.column_stack([coupling.apply(e) for e in np.eye(K + L)])
+    printed = graph.adjacency(np.eye(K + L)) * ((C[:, None] - C[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(M, printed, atol=1e-12)
+    np.testing.assert_allclose(coupling.matrix().toarray(), printed, atol=1e-12)
+    assert (printed.sum(axis=1) <= coupling.absolute_row_sums() + 1e-9).all()
     assert np.linalg.eigvalsh(printed).min() < -0.1
+    assert printed.sum() == pytest.approx(2 * graph.quadratic_form(C))
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 999), beta=st.sampled_from([0.05, 1.0, 20.0]), mu=st.floats(0, 2))
+def test_printed_coupling_never_increases_its_own_objective(seed, beta, mu):
+    paced = small_problem(seed, beta=beta, mu=mu, printed=True)
+    start = np.random.default_rng(seed).random(K + L)
+    result = update_pacing(paced, start=start, max_iter=50)
+    assert result.objective <= paced.value(start)
+    assert result.objective == pytest.approx(paced.value(result.v))
+    # Neither do single iterations, where there is no hinge to smooth.
+    free = small_problem(seed, beta=beta, n_pairs=0, printed=True)
+    v = start
+    for _ in range(5):
+        after = update_pacing(free, start=v, max_iter=1)
+        assert after.objective < free.value(v)
+        v = after.v
+
+
+def test_printed_coupling_ends_at_a_stationary_point():
+    paced = small_problem(3, beta=0.3, n_pairs=0, printed=True)
+    result = update_pacing(paced, start=np.ones(K + L), tol=1e-9)
+    assert result.converged
+    assert result.kkt < 1e-6
+    assert result.v.std() > 0.05
+
+
+@pytest.mark.parametrize("solver", ["osqp", "cvxpy"])
+def test_printed_coupling_is_refused_by_convex_solvers(solver):
+    with pytest.raises(InputError, match="coupling='printed' is not convex"):
+        update_pacing(small_problem(0, printed=True), start=np.ones(K + L), solver=solver)
 
 
 @settings(deadline=None)

@@ -29,7 +29,7 @@ def training(seed, *, curricula=True, dtype=np.float64, **options):
         "n_rounds": 12,
         "mu": 0.5,
         "l1_weight": "v2",
-        "couple_pacing": True,
+        "coupling": "trace",
     } | options
     return Training(
         features=tuple(features),
