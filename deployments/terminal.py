@@ -40,6 +40,7 @@ class Terminal:
             transient=True,
         )
         self._tasks: dict[str, TaskID] = {}
+        self._said: set[str] = set()
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
@@ -62,14 +63,16 @@ class Terminal:
             self.console.print(Text(f"{name}: {how}"))
 
     def message(self, text: str) -> None:
-        """Show a remark."""
-        self.console.print(Text(text))
+        """Show a remark, once however often it is made."""
+        if text not in self._said:
+            self._said.add(text)
+            self.console.print(Text(text))
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Show a table."""
         table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
         for name, values in zip(header, zip(*rows, strict=True), strict=True) if rows else ():
-            numeric = all(value[:1].isdigit() for value in values)
+            numeric = all(value.lstrip("-")[:1].isdigit() for value in values)
             table.add_column(name, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*map(Text, row))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cppcl.errors import InputError
-from deployments.terminal import Terminal
+from deployments.terminal import PLAIN_WIDTH, Terminal
 from storage import Reference
 from tasks.stages import STAGES
 from tasks.workspace import Workspace
@@ -31,21 +31,24 @@ def list_artifacts(workspace: Workspace, options: Namespace) -> int:
     for stage in options.keys:
         if stage not in STAGES:
             raise InputError(f"store ls {stage}: the stages are {', '.join(STAGES)}")
+    terminal = Terminal(sys.stdout)
+    # A line each also where the terminal is narrow: the beginning of a key names it as well.
+    digits, width = (32, 60) if terminal.console.width >= PLAIN_WIDTH else (12, 20)
     rows = [
         [
-            str(artifact.reference),
+            f"{artifact.reference.stage}/{artifact.reference.key[:digits]}",
             f"{artifact.n_bytes / 1e6:.2f} MB",
-            artifact.run["started"],
-            shorten(artifact.parameters),
+            artifact.run["started"][:16].replace("T", " "),
+            shorten(artifact.parameters, width),
         ]
         for artifact in workspace.store.artifacts()
         if not options.keys or artifact.reference.stage in options.keys
     ]
-    Terminal(sys.stdout).table("artifacts", ["artifact", "size", "made", "parameters"], rows)
+    terminal.table("artifacts", ["artifact", "size", "made (UTC)", "parameters"], rows)
     return 0
 
 
-def shorten(parameters: dict[str, Any], width: int = 60) -> str:
+def shorten(parameters: dict[str, Any], width: int) -> str:
     """Parameters in at most ``width`` characters."""
     text = ", ".join(f"{name}={value}" for name, value in parameters.items())
     return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -1,0 +1,34 @@
+"""What a terminal shows."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from deployments.commands.store import shorten
+from deployments.terminal import Terminal
+
+
+@pytest.fixture
+def stream() -> io.StringIO:
+    return io.StringIO()
+
+
+def test_a_remark_is_shown_once(stream: io.StringIO) -> None:
+    terminal = Terminal(stream)
+    for text in ("dashboard", "skipped", "dashboard"):
+        terminal.message(text)
+    assert stream.getvalue() == "dashboard\nskipped\n"
+
+
+def test_numbers_are_aligned_at_their_end(stream: io.StringIO) -> None:
+    Terminal(stream).table("", ["similarity", "label"], [["0.25", "a"], ["-0.0251", "b"]])
+    lines = [line.rstrip() for line in stream.getvalue().splitlines() if "0." in line]
+    assert lines == ["        0.25   a", "     -0.0251   b"]
+
+
+def test_parameters_are_cut_to_a_width() -> None:
+    parameters = {"method": "cprl", "alpha": 0.01}
+    assert shorten(parameters, 60) == "method=cprl, alpha=0.01"
+    assert shorten(parameters, 20) == "method=cprl, alph..."
