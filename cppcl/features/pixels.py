@@ -24,8 +24,9 @@ class Pixels(StatelessExtractor):
     ----------
     crop : (left, top, right, bottom) or None
         Box in pixels of the decoded picture, right and bottom excluded; the whole picture if
-        None. For the aligned 200 x 250 faces of the CUHK Face Sketch database, (30, 50, 170, 225)
-        leaves the hair and the background out.
+        None. The chain reduces pictures to ``longest_side`` before. For the aligned 200 x 250
+        faces of the CUHK Face Sketch database, (30, 50, 170, 225) leaves the hair and the
+        background out.
     size : (width, height)
         What the box is resized to, with antialiasing. The box is stretched to it.
     normalisation : {'none', 'zero_mean_unit_variance'}
@@ -77,7 +78,8 @@ class Pixels(StatelessExtractor):
         if right > width or bottom > height:
             raise InputError(
                 f"option crop={self.crop} reaches outside a picture of width {width} and height "
-                f"{height}; the crop is in pixels of the decoded picture"
+                f"{height}; the crop is in pixels of the decoded picture, which the chain has "
+                "reduced to longest_side"
             )
         box = picture[top:bottom, left:right]
         channels = (
