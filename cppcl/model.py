@@ -13,6 +13,7 @@ from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.graph import CrossModalLaplacian, Normalize, number_labels
 from cppcl.optim.codes import L1Weight, encode
+from cppcl.optim.dictionary import DictionarySolver
 from cppcl.optim.initialization import AtomStart, Initialization, initial_dictionaries
 from cppcl.optim.pacing import (
     Coupling,
@@ -75,6 +76,8 @@ class CPRL:
         mixed-integer form of regulariser A.
     qp_solver : {'fista', 'osqp', 'cvxpy'}, default 'fista'
         Solver of the pacing step; the others take moderate numbers of samples only.
+    dictionary_solver : {'gradient', 'dual'}, default 'gradient'
+        Solver of the dictionary step; 'dual', the paper's, refuses fewer than 1.2 samples an atom.
     normalize : {'mean_degree', 'sym', 'none'}, default 'mean_degree'
         Scale of the graph's weights.
     initialization : {'joint', 'independent'}, default 'joint'
@@ -138,6 +141,7 @@ class CPRL:
         coupling: Coupling = "trace",
         selection: Selection = "relaxed",
         qp_solver: PacingSolver = "fista",
+        dictionary_solver: DictionarySolver = "gradient",
         normalize: Normalize = "mean_degree",
         initialization: Initialization = "joint",
         atom_start: AtomStart = "samples",
@@ -171,6 +175,7 @@ class CPRL:
         self.selection = _one_of("selection", selection, Selection)
         self.qp_solver = _one_of("qp_solver", qp_solver, PacingSolver)
         check_options(regularizer, coupling, selection, qp_solver)
+        self.dictionary_solver = _one_of("dictionary_solver", dictionary_solver, DictionarySolver)
         self.normalize = _one_of("normalize", normalize, Normalize)
         self.initialization = _one_of("initialization", initialization, Initialization)
         self.atom_start = _one_of("atom_start", atom_start, AtomStart)

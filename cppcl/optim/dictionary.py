@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.optim.codes import largest_eigenvalue
+
+DictionarySolver = Literal["gradient", "dual"]
+"""Projected gradient, or the Lagrange dual of `cppcl.optim.dictionary_dual`."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class DictionaryResult:
     n_iter : int
         Iterations taken.
     converged : bool
-        Whether the relative change fell below the tolerance.
+        Whether the solver met its tolerance.
     """
 
     dictionary: NDArray[Any]

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from cppcl.curriculum.base import Curriculum
 from cppcl.graph import CrossModalLaplacian
 from cppcl.optim.codes import CodeBlock, CodeProblem, L1Weight, l1_weights, update_codes
-from cppcl.optim.dictionary import replace_unused_atoms, unused_atoms, update_dictionary
+from cppcl.optim.dictionary import (
+    DictionarySolver,
+    replace_unused_atoms,
+    unused_atoms,
+    update_dictionary,
+)
+from cppcl.optim.dictionary_dual import update_dictionary_dual
 from cppcl.optim.pacing import (
     Coupling,
     CurriculumTerm,
@@ -25,6 +31,7 @@ from cppcl.optim.pacing import (
     update_pacing,
 )
 
+SIDES = ("sketch", "image")
 SELECTED = {"B": 0.9, "A": 0.999}
 """Every sample counts as selected when the least pacing variable exceeds this."""
 FINAL_ROUNDS = 5
@@ -48,6 +55,7 @@ class TrainingOptions:
     coupling: Coupling = "trace"
     selection: Selection = "relaxed"
     qp_solver: PacingSolver = "fista"
+    dictionary_solver: DictionarySolver = "gradient"
 
 
 @dataclass
@@ -179,10 +187,17 @@ class Training:
 
     def step_dictionaries(self) -> None:
         """Update both dictionaries."""
-        self.dictionaries = [
-            update_dictionary(F, self.codes[rows], self.v[rows], start=D).dictionary
-            for F, D, rows in zip(self.features, self.dictionaries, self.rows, strict=True)
-        ]
+        updated = []
+        for side, F, D, rows in zip(
+            SIDES, self.features, self.dictionaries, self.rows, strict=True
+        ):
+            C, v = self.codes[rows], self.v[rows]
+            if self.options.dictionary_solver == "dual":
+                result = update_dictionary_dual(F, C, v, start=D, name=f"{side}_features")
+            else:
+                result = update_dictionary(F, C, v, start=D)
+            updated.append(result.dictionary)
+        self.dictionaries = updated
 
     def replace_unused(self, rng: np.random.Generator) -> None:
         """Give unused atoms the worst represented samples."""
@@ -198,7 +213,7 @@ class Training:
             "reconstruction_objective": self.reconstruction_objective(),
             "gamma": self.gamma if self.options.regularizer != "none" else float("nan"),
         }
-        for name, rows in zip(("sketch", "image"), self.rows, strict=True):
+        for name, rows in zip(SIDES, self.rows, strict=True):
             v = self.v[rows]
             entry[f"{name}_mean_v"] = float(v.mean())
             entry[f"{name}_selected"] = float((v > 0.5).mean())

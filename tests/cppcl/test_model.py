@@ -186,6 +186,7 @@ def test_every_option_is_annotated_and_has_a_plain_default():
         ("coupling", "product"),
         ("selection", "hard"),
         ("qp_solver", "simplex"),
+        ("dictionary_solver", "primal"),
         ("normalize", "rows"),
         ("initialization", "random"),
         ("atom_start", "zeros"),
@@ -233,6 +234,21 @@ def test_solvers_of_the_pacing_step_learn_the_same(qp_solver):
 def test_printed_coupling_paces_otherwise():
     one, other = fitted(n_rounds=3), fitted(n_rounds=3, coupling="printed")
     assert np.abs(other.image_pacing_ - one.image_pacing_).max() > 0.01
+
+
+def test_dual_dictionary_step_learns_as_well_and_is_refused_for_many_atoms():
+    (sketches, images), _ = two_views(m=20)
+    names = np.arange(len(sketches))
+    options = {"n_atoms": 20, "alpha": 0.02, "n_rounds": 5}
+    one, other = (
+        CPRL(**options, dictionary_solver=solver).fit(sketches, images, names, names)
+        for solver in ("gradient", "dual")
+    )
+    finals = [model.history_["reconstruction_objective"][-1] for model in (one, other)]
+    assert finals[1] == pytest.approx(finals[0], rel=0.02)
+    assert not np.array_equal(one.sketch_dictionary_, other.sketch_dictionary_)
+    with pytest.raises(InputError, match="sketch_features: dictionary_solver='dual' needs"):
+        fitted(n_atoms=5, dictionary_solver="dual")
 
 
 def test_correlated_start_without_pairs_is_refused():
