@@ -55,7 +55,7 @@ def test_zero_at_the_solution_and_positive_away_from_it(
     away = v.copy()
     away[sample] = np.clip(v[sample] + 0.1 * sign, 0, 1)
     assume(abs(away[sample] - v[sample]) > 0.05)
-    assert kkt_residual(problem, away) > 2e-3
+    assert kkt_residual(problem, away) > 2e-2
 
 
 def test_multipliers_between_their_bounds_are_found_by_search():
