@@ -6,8 +6,11 @@ import argparse
 import importlib
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -140,7 +143,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from storage import StoreError, UnknownReferenceError
 
     try:
-        return int(command.main(options))
+        with stopped_in_order():
+            return int(command.main(options))
     except (PictureError, TooManyBadPicturesError) as error:
         print(f"cppcl: {error}", file=sys.stderr)
         return FAILED
@@ -157,9 +161,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return FAILED
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("cppcl: interrupted; what was finished is kept", file=sys.stderr)
-        return 130
+        return 128 + (error.number if isinstance(error, Stopped) else signal.SIGINT)
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked this process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def stopped_in_order() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that its children end too."""
+
+    def stop(number: int, frame: object) -> None:
+        raise Stopped(number)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) == signal.SIG_DFL:  # not under nohup
+                before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def quieten() -> None:

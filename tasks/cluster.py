@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,10 +78,11 @@ class Cluster:
                     f"compute.cluster {self.where!r} does not answer as a Dask scheduler: {error}"
                 ) from error
         else:
-            cluster = self._exit.enter_context(
-                _local_cluster(self.workers, self.memory_per_worker)
-            )
-            client = Client(cluster)
+            with children_uninterrupted():
+                cluster = self._exit.enter_context(
+                    _local_cluster(self.workers, self.memory_per_worker)
+                )
+                client = Client(cluster)
         self._exit.enter_context(client)
         try:
             client.wait_for_workers(1, timeout=WORKER_TIMEOUT_S)
@@ -112,6 +115,21 @@ def _local_cluster(workers: int, memory_per_worker: str):  # type: ignore[no-unt
         "options": {"dashboard": True, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"},
     }
     return SpecCluster(workers=specification, scheduler=scheduler, silence_logs=logging.CRITICAL)
+
+
+@contextmanager
+def children_uninterrupted() -> Iterator[None]:
+    """Keep Ctrl-C from processes and threads started within: this process ends them in order.
+
+    A terminal sends it to all of them at once, and then the servers that this one talks to while
+    it ends would be gone already. The mask of blocked signals is inherited.
+    """
+    resource_tracker.ensure_running()  # starting it later would unblock the signal again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _sessions: list[Cluster] = []

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cppcl.errors import CppclError
+from deployments.guard import guarded, sessions_of_their_own
 from deployments.terminal import Terminal
 from storage import Reference
 from tasks.workspace import Workspace
@@ -27,17 +28,18 @@ def main(options: Namespace) -> int:
         terminal.message("starting Prefect")
         if home := move_home(options.workspace):
             terminal.message(f"Prefect's home cannot be written; it is {home} for this run")
-        reach_server()
+        server = reach_server()
         from flows.experiment import run_experiment
 
-        summary: dict[str, Any] = run_experiment(
-            options.experiment,
-            options.overrides,
-            workspace=options.workspace.absolute(),
-            only=options.only,
-            start=options.start,
-            force=options.force,
-        )
+        with guarded(server):
+            summary: dict[str, Any] = run_experiment(
+                options.experiment,
+                options.overrides,
+                workspace=options.workspace.absolute(),
+                only=options.only,
+                start=options.start,
+                force=options.force,
+            )
     show(summary, terminal)
     if key := summary["artifacts"].get("report"):
         report = Workspace(options.workspace).store.open(Reference("report", key))
@@ -64,8 +66,8 @@ def move_home(workspace: Path) -> Path | None:
     return home
 
 
-def reach_server() -> None:
-    """Start or find Prefect's server.
+def reach_server() -> int | None:
+    """Start or find Prefect's server; returns its process id if it is a child of this one.
 
     Raises
     ------
@@ -79,12 +81,17 @@ def reach_server() -> None:
     settings = get_current_settings()
     problem: Exception | None
     try:
-        with get_client(sync_client=True) as client:
+        with sessions_of_their_own(), get_client(sync_client=True) as client:
             problem = client.api_healthcheck()
     except (RuntimeError, ValueError, OSError, httpx.HTTPError) as error:
         problem = error
     if problem is None:
-        return
+        if settings.api.url:
+            return None
+        from prefect.server.api.server import SubprocessASGIServer
+
+        process = SubprocessASGIServer().server_process
+        return process.pid if process else None
     if settings.api.url:
         raise CppclError(
             f"no Prefect server answers at PREFECT_API_URL={settings.api.url} ({problem}); start "
