@@ -28,19 +28,20 @@ def check_name(name: str) -> str:
     return name
 
 
+LEAST_MEMORY = 256 * 2**20
+"""Memory below which a worker does not even start, in bytes."""
+
+
 def check_size(size: str) -> str:
-    """Refuse what is no positive amount of memory."""
-    number, unit = re.fullmatch(r"\s*([0-9.]*)\s*(.*?)\s*", size).groups()  # type: ignore[union-attr]
-    if not re.fullmatch(r"[kmgt]i?b", unit.lower()) or not _positive(number):
+    """Refuse what is no amount of memory that a worker can live on."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b\s*", size.lower())
+    if not match:
         raise ValueError(f"size {size!r} must be a number and a unit, such as '3GiB' or '800MB'")
+    number, prefix, binary = match.groups()
+    n_bytes = float(number) * (1024 if binary else 1000) ** ("kmgt".index(prefix) + 1)
+    if n_bytes < LEAST_MEMORY:
+        raise ValueError(f"size {size!r} is less than a worker needs to start, 256MiB")
     return size
-
-
-def _positive(number: str) -> bool:
-    try:
-        return float(number) > 0
-    except ValueError:
-        return False
 
 
 def distinct(values: tuple[int, ...]) -> tuple[int, ...]:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SETTINGS = {
     "distributed.scheduler.no-workers-timeout": "120s",
     "distributed.deploy.lost-worker-timeout": "30 minutes",
+    # A worker with nothing to spill would stay paused for ever; beyond the limit it is killed,
+    # and a block that kills workers again and again fails with a message.
+    "distributed.worker.memory.pause": False,
 }
 WORKER_TIMEOUT_S = 120
 
