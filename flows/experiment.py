@@ -8,6 +8,7 @@ from typing import Any
 
 from prefect import Flow, flow, get_run_logger
 from prefect.artifacts import create_link_artifact, create_table_artifact
+from prefect.context import FlowRunContext
 from prefect.runtime import flow_run
 
 from cppcl.errors import InputError
@@ -65,7 +66,8 @@ def run_experiment(
     place = Workspace(Path(workspace))
     started = datetime.now(UTC)
     # In a deployed run nobody listens but the log of the run.
-    with place.store.in_use(), listening(on_message=get_run_logger().info):
+    log = get_run_logger().info if FlowRunContext.get() else None
+    with place.store.in_use(), listening(on_message=log):
         record = Chain(configuration, place, selection).run()
         return publish_record(record, configuration, place, started)
 
