@@ -43,7 +43,7 @@ class Workspace:
         self.runs.mkdir(parents=True, exist_ok=True)
         path = self.runs / f"{name}-{stamp}.json"
         temporary = path.with_suffix(f".tmp{os.getpid()}")
-        temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+        temporary.write_text(json.dumps(record, indent=1) + "\n")
         temporary.replace(path)
         return path
 
