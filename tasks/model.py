@@ -83,7 +83,8 @@ class Model:
                 f"gallery {self.codes.reference.key[:12]} holds no picture that could be read; "
                 "index another folder"
             )
-        found, similarity = nearest(code, self.codes.rows("image_codes", rows), k)
+        metric: Any = self.workspace.metric_of(self.training.reference)
+        found, similarity = nearest(code, self.codes.rows("image_codes", rows), k, metric=metric)
         ranked = zip(found[0], similarity[0], strict=True)
         return [
             self._match(rank, int(rows[row]), float(value))

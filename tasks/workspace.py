@@ -101,6 +101,19 @@ class Workspace:
         _, record = self.find_run(text, "encode")
         return Reference("encode", record["artifacts"]["encode"])
 
+    def metric_of(self, model: Reference) -> str:
+        """Similarity by which the experiment that trained a model ranks; cosine if none is known.
+
+        Parameters
+        ----------
+        model : Reference
+            A `train` artifact.
+        """
+        for record in reversed(self.run_records().values()):
+            if "configuration" in record and str(model) in record["all_artifacts"]:
+                return str(record["configuration"]["evaluation"]["metric"])
+        return "cosine"
+
 
 def _read_record(path: Path) -> dict[str, Any]:
     try:

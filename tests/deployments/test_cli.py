@@ -406,6 +406,22 @@ class TestFinishedRun:
         best = finished_run.shapes / table.column("paths", "image")[int(similarity.argmax())]
         assert matches[0].path == best
 
+    def test_search_ranks_as_the_experiment_does(self, finished_run: Any, tmp_path: Path) -> None:
+        import numpy as np
+
+        place = finished_run.copy(tmp_path / "copy")
+        for file in place.runs.glob("*.json"):
+            record = json.loads(file.read_text())
+            record["configuration"]["evaluation"]["metric"] = "l2"
+            file.write_text(json.dumps(record))
+        model = Model(place, place.find_model("tiny"))
+        paths = model.pictures.table.column("paths", "sketch")
+        query = model.codes.array("sketch_codes")[0]
+        distances = np.linalg.norm(model.codes.array("image_codes") - query, axis=1)
+        matches = model.search(finished_run.shapes / paths[0], 12)
+        assert [m.similarity for m in matches] == pytest.approx(-np.sort(distances), abs=1e-5)
+        assert place.metric_of(Reference("train", "0" * 32)) == "cosine"
+
     def test_search_for_more_than_there_is(self, finished_run: Any, cppcl: Command) -> None:
         sketch = finished_run.shapes / "sketches/circle/0.png"
         place = finished_run.workspace.root
