@@ -14,7 +14,7 @@ Normalize = Literal["mean_degree", "sym", "none"]
 """How weights are scaled: by their mean degree, symmetrically by both degrees, or not."""
 
 
-class CrossModalLaplacian:
+class Laplacian:
     """Laplacian of a bipartite graph between K sketches and L images.
 
     The weights between the modalities are kept as a product of two sparse factors,

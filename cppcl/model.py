@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
-from cppcl.graph import CrossModalLaplacian, Normalize, number_labels
+from cppcl.graph import Laplacian, Normalize, number_labels
 from cppcl.optim.codes import L1Weight, encode
 from cppcl.optim.dictionary import DictionarySolver
 from cppcl.optim.initialization import AtomStart, Initialization, initial_dictionaries
@@ -343,18 +343,16 @@ class CPRL:
         )
         return sketches, images
 
-    def _laplacian(
-        self, labels: tuple[Labels, Labels], links: Any, dtype: Any
-    ) -> CrossModalLaplacian:
+    def _laplacian(self, labels: tuple[Labels, Labels], links: Any, dtype: Any) -> Laplacian:
         if links is None:
-            return CrossModalLaplacian.from_labels(*labels, normalize=self.normalize, dtype=dtype)
+            return Laplacian.from_labels(*labels, normalize=self.normalize, dtype=dtype)
         shape = (len(labels[0]), len(labels[1]))
         if tuple(np.shape(links)) != shape:
             raise InputError(
                 f"links has shape {np.shape(links)}, but there are {shape[0]} sketches and "
                 f"{shape[1]} images"
             )
-        return CrossModalLaplacian.from_links(links, normalize=self.normalize, dtype=dtype)
+        return Laplacian.from_links(links, normalize=self.normalize, dtype=dtype)
 
     def _encode(self, features: NDArray[Any], side: str) -> NDArray[np.float32]:
         D = self._fitted(f"{side}_dictionary")

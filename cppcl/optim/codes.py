@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import ConvergenceWarning, InputError
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 
 L1Weight = Literal["v2", "none"]
 """Weight of a sample's L1 norm: its squared pacing variable, or 1 as printed in the paper."""
@@ -77,7 +77,7 @@ class CodeProblem:
         Pacing variables in [0, 1].
     alpha, beta : float
         Weights of sparsity and of the graph.
-    laplacian : CrossModalLaplacian or None
+    laplacian : Laplacian or None
         The graph; None where ``beta`` is zero.
     l1_weight : {'v2', 'none'}
         Whether ``w_p`` is ``v_p^2`` or 1.
@@ -88,7 +88,7 @@ class CodeProblem:
     v: NDArray[Any]
     alpha: float
     beta: float = 0.0
-    laplacian: CrossModalLaplacian | None = None
+    laplacian: Laplacian | None = None
     l1_weight: L1Weight = "v2"
 
     def times_gram(self, X: NDArray[Any]) -> NDArray[Any]:

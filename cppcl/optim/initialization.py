@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 from cppcl.optim.codes import CodeBlock, CodeProblem, update_codes
 from cppcl.optim.dictionary import perturbed_atoms, project_atoms, update_dictionary
 
@@ -22,7 +22,7 @@ Initialization = Literal["joint", "independent"]
 
 def initial_dictionaries(
     features: tuple[NDArray[Any], NDArray[Any]],
-    laplacian: CrossModalLaplacian,
+    laplacian: Laplacian,
     n_atoms: int,
     *,
     alpha: float,
@@ -37,7 +37,7 @@ def initial_dictionaries(
     ----------
     features : pair of (n_k, m_k) arrays
         Prepared features, sketches first.
-    laplacian : CrossModalLaplacian
+    laplacian : Laplacian
         The graph, from which pairs are drawn.
     n_atoms : int
         Number of atoms N.

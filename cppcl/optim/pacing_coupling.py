@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 
 Coupling = Literal["trace", "none", "printed"]
 """Form of the graph term in the pacing step."""
@@ -23,7 +23,7 @@ class GraphCoupling:
 
     Parameters
     ----------
-    laplacian : CrossModalLaplacian
+    laplacian : Laplacian
         The graph.
     codes : (n, N) array
         Stacked codes.
@@ -31,7 +31,7 @@ class GraphCoupling:
 
     convex: ClassVar[bool] = True
 
-    def __init__(self, laplacian: CrossModalLaplacian, codes: NDArray[Any]) -> None:
+    def __init__(self, laplacian: Laplacian, codes: NDArray[Any]) -> None:
         self._laplacian, self._codes = laplacian, codes
         self._norms = np.linalg.norm(codes, axis=1)
         self.diagonal: NDArray[Any] = self._diagonal()

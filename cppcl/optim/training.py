@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.curriculum.base import Curriculum
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 from cppcl.optim.codes import CodeBlock, CodeProblem, L1Weight, l1_weights, update_codes
 from cppcl.optim.dictionary import (
     DictionarySolver,
@@ -68,7 +68,7 @@ class Training:
         Prepared features, sketches first.
     dictionaries : list of two (N, m_k) arrays
         Current atoms; replaced as training goes.
-    laplacian : CrossModalLaplacian
+    laplacian : Laplacian
         The graph between the modalities.
     group_scale : (n,) array
         E of regulariser A.
@@ -80,7 +80,7 @@ class Training:
 
     features: tuple[NDArray[Any], NDArray[Any]]
     dictionaries: list[NDArray[Any]]
-    laplacian: CrossModalLaplacian
+    laplacian: Laplacian
     group_scale: NDArray[Any]
     curricula: tuple[Curriculum | None, Curriculum | None]
     options: TrainingOptions

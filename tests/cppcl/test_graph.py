@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from cppcl.errors import InputError
-from cppcl.graph import CrossModalLaplacian, number_labels
+from cppcl.graph import Laplacian, number_labels
 
 labels = st.lists(st.integers(0, 4), min_size=2, max_size=12)
 
@@ -29,9 +29,9 @@ def test_labels_give_the_dense_laplacian(sketch, image, normalize):
     W = np.equal.outer(sketch, image).astype(float)
     if not W.any():
         with pytest.raises(InputError, match="share no value"):
-            CrossModalLaplacian.from_labels(sketch, image)
+            Laplacian.from_labels(sketch, image)
         return
-    graph = CrossModalLaplacian.from_labels(sketch, image, normalize=normalize)
+    graph = Laplacian.from_labels(sketch, image, normalize=normalize)
     X = np.random.default_rng(0).standard_normal((sum(W.shape), 3))
     dense = dense_laplacian(W, normalize)
     np.testing.assert_allclose(graph.apply(X), dense @ X, atol=1e-12)
@@ -52,7 +52,7 @@ def test_links_give_the_dense_laplacian(rows, columns, seed, normalize):
     rng = np.random.default_rng(seed)
     W = rng.random((rows, columns)) * (rng.random((rows, columns)) < 0.5)
     W[0, 0] = 0.5
-    graph = CrossModalLaplacian.from_links(sparse.csr_array(W), normalize=normalize)
+    graph = Laplacian.from_links(sparse.csr_array(W), normalize=normalize)
     X = rng.standard_normal((rows + columns, 2))
     np.testing.assert_allclose(graph.apply(X), dense_laplacian(W, normalize) @ X, atol=1e-12)
     scale = W.sum() * 2 / (rows + columns) if normalize == "mean_degree" else 1
@@ -61,7 +61,7 @@ def test_links_give_the_dense_laplacian(rows, columns, seed, normalize):
 
 
 def test_quadratic_form_is_half_the_weighted_squared_differences():
-    graph = CrossModalLaplacian.from_labels("aab", "abbc", normalize="none")
+    graph = Laplacian.from_labels("aab", "abbc", normalize="none")
     X = np.random.default_rng(1).standard_normal((7, 4))
     expected = sum(
         np.sum((X[k] - X[3 + g]) ** 2)
@@ -75,7 +75,7 @@ def test_quadratic_form_is_half_the_weighted_squared_differences():
 def test_mean_degree_is_one_and_memory_is_linear():
     n = 20_000
     classes = np.arange(n) % 2
-    graph = CrossModalLaplacian.from_labels(classes, classes, dtype=np.float32)
+    graph = Laplacian.from_labels(classes, classes, dtype=np.float32)
     assert graph.degree.mean() == pytest.approx(1)
     assert graph.n_links() == 2 * (n // 2) ** 2
     ones = np.ones((2 * n, 1), dtype=np.float32)
@@ -90,7 +90,7 @@ def test_sampled_pairs_are_linked_and_cover_every_linked_sample(sketch, image, s
     W = np.equal.outer(sketch, image)
     if not W.any():
         return
-    graph = CrossModalLaplacian.from_labels(sketch, image)
+    graph = Laplacian.from_labels(sketch, image)
     rows, columns = graph.sample_pairs(np.random.default_rng(seed))
     assert W[rows, columns].all()
     assert set(rows) == set(np.flatnonzero(W.any(axis=1)))
@@ -102,7 +102,7 @@ def test_sampled_pairs_are_linked_and_cover_every_linked_sample(sketch, image, s
 
 def test_sampled_pairs_follow_links():
     links = sparse.csr_array(np.array([[0, 2.0, 0], [0, 0, 0], [0.5, 0, 0]]))
-    graph = CrossModalLaplacian.from_links(links)
+    graph = Laplacian.from_links(links)
     rows, columns = graph.sample_pairs(np.random.default_rng(0))
     assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == [(0, 1), (2, 0)]
 
@@ -124,12 +124,12 @@ def test_labels_that_cannot_be_compared_are_named(labels):
 @pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
 def test_bad_weights_are_refused(weight):
     with pytest.raises(InputError, match="negative or non-finite"):
-        CrossModalLaplacian.from_links(sparse.csr_array(np.array([[1, weight]])))
+        Laplacian.from_links(sparse.csr_array(np.array([[1, weight]])))
 
 
 def test_unknown_normalization_is_refused():
     with pytest.raises(InputError, match="normalize='rows' is not one of"):
-        CrossModalLaplacian.from_labels("a", "a", normalize="rows")
+        Laplacian.from_labels("a", "a", normalize="rows")
 
 
 @pytest.mark.parametrize("normalize", ["mean_degree", "sym", "none"])
@@ -140,7 +140,7 @@ def test_correlated_directions_diagonalise_the_balanced_cross_moment(normalize):
     W = np.equal.outer(sketch, image).astype(float)
     roots = [np.sqrt(np.maximum(W.sum(axis=axis), 1)) for axis in (1, 0)]
     moment = F.T @ (W / np.outer(*roots)) @ G
-    graph = CrossModalLaplacian.from_labels(sketch, image, normalize=normalize)
+    graph = Laplacian.from_labels(sketch, image, normalize=normalize)
     left, strengths, right = graph.correlated_directions(F, G)
     np.testing.assert_allclose(left @ left.T, np.eye(len(left)), atol=1e-10)
     np.testing.assert_allclose(right @ right.T, np.eye(len(right)), atol=1e-10)

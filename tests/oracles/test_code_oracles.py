@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import sparse_encode
 
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 from cppcl.optim.codes import CodeBlock, CodeProblem, encode, update_codes
 from cppcl.optim.dictionary import project_atoms, update_dictionary
 
@@ -46,7 +46,7 @@ def test_code_step_with_graph_agrees_with_an_interior_point_solver(l1_weight, be
     labels = ([0, 0, 1, 1, 2], [0, 1, 1, 1, 2, 3])
     sizes, widths, N, alpha = (5, 6), (8, 7), 4, 0.1
     v = rng.random(11) * 0.8 + 0.2
-    graph = CrossModalLaplacian.from_labels(*labels)
+    graph = Laplacian.from_labels(*labels)
     rows = (slice(0, 5), slice(5, 11))
     features = [unit(rng, n, m) for n, m in zip(sizes, widths, strict=True)]
     atoms = [unit(rng, N, m) for m in widths]

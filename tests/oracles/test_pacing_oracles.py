@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from cppcl.curriculum.pairs import ExplicitPairs
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 from cppcl.optim.pacing import (
     PACING_SOLVERS,
     CurriculumTerm,
@@ -44,7 +44,7 @@ def solve(losses, regularizer, gamma, E, M, beta, terms):
 def test_pacing_agrees_with_an_interior_point_solver(solver, regularizer, beta, mu, gamma):
     rng = np.random.default_rng(7)
     labels = rng.integers(0, 4, K), rng.integers(0, 4, L)
-    graph = CrossModalLaplacian.from_labels(*labels)
+    graph = Laplacian.from_labels(*labels)
     C = rng.standard_normal((K + L, N)) * 0.5
     losses, E = rng.random(K + L) + 0.05, rng.random(K + L) + 0.5
     terms, exact = [], []

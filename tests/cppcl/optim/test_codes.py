@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cppcl.errors import ConvergenceWarning, InputError
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 from cppcl.optim.codes import (
     CodeBlock,
     CodeProblem,
@@ -28,7 +28,7 @@ def small_problem(seed, *, alpha=0.05, beta=0.7, l1_weight="v2", dtype=np.float6
         correlations.append(F @ D.T)
         blocks.append(CodeBlock(where, D @ D.T))
     v = rng.random(10).astype(dtype) if v is None else np.asarray(v, dtype)
-    graph = CrossModalLaplacian.from_labels(*labels, dtype=dtype)
+    graph = Laplacian.from_labels(*labels, dtype=dtype)
     problem = CodeProblem(np.concatenate(correlations), blocks, v, alpha, beta, graph, l1_weight)
     return problem, rng.standard_normal((10, N)).astype(dtype)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from cppcl.errors import InputError
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 from cppcl.optim.codes import encode
 from cppcl.optim.initialization import (
     complete_atoms,
@@ -24,7 +24,7 @@ def shared_views(n=60, N=6, noise=0.01, seed=0):
 def initial(start="samples", initialization="joint", n_atoms=6, n_rounds=10, seed=0):
     views, _ = shared_views()
     labels = np.arange(len(views[0]))
-    graph = CrossModalLaplacian.from_labels(labels, labels)
+    graph = Laplacian.from_labels(labels, labels)
     return initial_dictionaries(
         tuple(views),
         graph,

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.errors import InputError
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 from cppcl.optim.pacing import (
     CurriculumTerm,
     GraphCoupling,
@@ -23,7 +23,7 @@ def small_problem(
     seed, regularizer="B", *, beta=0.4, mu=0.3, n_pairs=8, gamma=0.8, N=4, printed=False
 ):
     rng = np.random.default_rng(seed)
-    graph = CrossModalLaplacian.from_labels(rng.integers(0, 3, K), np.arange(L) % 3)
+    graph = Laplacian.from_labels(rng.integers(0, 3, K), np.arange(L) % 3)
     terms = []
     for rows in ROWS:
         n = rows.stop - rows.start
@@ -47,7 +47,7 @@ def small_problem(
 def test_coupling_is_the_trace_form_and_positive_semidefinite(n_atoms):
     # 1 atom: fewer entries than linked pairs, so M is applied through the codes; 20: listed.
     rng = np.random.default_rng(0)
-    graph = CrossModalLaplacian.from_labels(np.arange(K) % 2, np.arange(L) % 2)
+    graph = Laplacian.from_labels(np.arange(K) % 2, np.arange(L) % 2)
     C = rng.standard_normal((K + L, n_atoms))
     coupling = GraphCoupling(graph, C)
     assert (coupling._cross is None) == (n_atoms == 1)
@@ -63,7 +63,7 @@ def test_coupling_is_the_trace_form_and_positive_semidefinite(n_atoms):
 @pytest.mark.parametrize("n_atoms", [1, 20])
 def test_printed_coupling_is_as_printed_twice_the_trace_form_and_indefinite(n_atoms):
     rng = np.random.default_rng(0)
-    graph = CrossModalLaplacian.from_labels(np.arange(K) % 2, np.arange(L) % 2)
+    graph = Laplacian.from_labels(np.arange(K) % 2, np.arange(L) % 2)
     C = rng.standard_normal((K + L, n_atoms))
     coupling = PrintedCoupling(graph, C)
     assert (coupling._cross is None) == (n_atoms == 1)

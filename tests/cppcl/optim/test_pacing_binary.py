@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.errors import InputError
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 from cppcl.optim import pacing_binary
 from cppcl.optim.pacing import (
     CurriculumTerm,
@@ -23,7 +23,7 @@ from cppcl.optim.pacing import (
 def problem(seed, n_sketches, n_images, *, beta=0.3, mu=0.2, coupling=GraphCoupling, gamma=0.6):
     rng = np.random.default_rng(seed)
     n = n_sketches + n_images
-    graph = CrossModalLaplacian.from_labels(
+    graph = Laplacian.from_labels(
         np.r_[0, rng.integers(0, 3, n_sketches - 1)], np.r_[0, rng.integers(0, 3, n_images - 1)]
     )
     pairs = rng.integers(0, n_images, (8, 2))

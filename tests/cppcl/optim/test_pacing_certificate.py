@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cppcl.curriculum.pairs import ExplicitPairs
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 from cppcl.optim.pacing import CurriculumTerm, GraphCoupling, PacingProblem, update_pacing
 from cppcl.optim.pacing_certificate import kkt_residual
 
@@ -17,7 +17,7 @@ K, L = 5, 8
 def problem_and_exact_solution(seed, regularizer, beta, mu, gamma):
     """A problem, and its solution by an interior point on the program with slack variables."""
     rng = np.random.default_rng(seed)
-    graph = CrossModalLaplacian.from_labels(rng.integers(0, 3, K), np.arange(L) % 3)
+    graph = Laplacian.from_labels(rng.integers(0, 3, K), np.arange(L) % 3)
     C = rng.standard_normal((K + L, 4))
     losses, E = rng.random(K + L) + 0.05, rng.random(K + L) + 0.5
     v = cp.Variable(K + L)

@@ -8,7 +8,7 @@ import pytest
 
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.errors import ConvergenceWarning, InputError
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 from cppcl.optim import pacing_programs
 from cppcl.optim.pacing import (
     PACING_SOLVERS,
@@ -24,7 +24,7 @@ PROGRAMS = sorted(set(PACING_SOLVERS) - {"fista"})
 
 def problem(dtype=np.float64, *, n_atoms=5, factor=1.0, with_pairs=True):
     rng = np.random.default_rng(4)
-    graph = CrossModalLaplacian.from_labels(np.arange(K) % 3, np.arange(L) % 3, dtype=dtype)
+    graph = Laplacian.from_labels(np.arange(K) % 3, np.arange(L) % 3, dtype=dtype)
     terms = []
     for rows in (slice(0, K), slice(K, K + L)) if with_pairs else ():
         n = rows.stop - rows.start

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cppcl.curriculum.pairs import ExplicitPairs
-from cppcl.graph import CrossModalLaplacian
+from cppcl.graph import Laplacian
 from cppcl.optim.dictionary import project_atoms
 from cppcl.optim.pacing import group_sizes
 from cppcl.optim.training import Training, TrainingOptions
@@ -36,7 +36,7 @@ def training(seed, *, curricula=True, dtype=np.float64, **options):
         dictionaries=[
             project_atoms(rng.standard_normal((N, F.shape[1]))).astype(dtype) for F in features
         ],
-        laplacian=CrossModalLaplacian.from_labels(*labels, dtype=dtype),
+        laplacian=Laplacian.from_labels(*labels, dtype=dtype),
         group_scale=np.concatenate([group_sizes(of_side) for of_side in labels]).astype(dtype),
         curricula=tuple(
             ExplicitPairs(p, n) if curricula else None for p, n in zip(pairs, (K, L), strict=True)
