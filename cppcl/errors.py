@@ -12,6 +12,10 @@ class InputError(CppclError, ValueError):
     """
 
 
+class NotFittedError(InputError, AttributeError):
+    """Something is asked of a method that only `fit` gives it."""
+
+
 class PictureError(InputError):
     """A file cannot be decoded as a picture."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from difflib import get_close_matches
 from inspect import signature
 from typing import Any, ClassVar, Protocol, Self
 
@@ -12,9 +10,9 @@ from numpy.typing import NDArray
 from cppcl.baselines import BASELINES
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
+from cppcl.estimator import check_option_names
 from cppcl.model import CPRL
-
-Labels = Sequence[Hashable] | NDArray[Any]
+from cppcl.validation import Labels, suggestion
 
 
 class Method(Protocol):
@@ -90,7 +88,7 @@ def method_class(name: str) -> type[Method]:
         For a name that is not registered; the message offers the nearest.
     """
     if name not in METHODS:
-        raise InputError(f"method {name!r} is not known{_nearest(name, METHODS)}")
+        raise InputError(f"method {name!r} is not known{suggestion(name, METHODS)}")
     return METHODS[name]
 
 
@@ -103,15 +101,5 @@ def make_method(name: str, **options: Any) -> Method:
         For an unknown name or option (the message offers the nearest), or a value out of range.
     """
     chosen = method_class(name)
-    known = list(signature(chosen).parameters)
-    for option in options:
-        if option not in known:
-            raise InputError(f"{name} has no option {option!r}{_nearest(option, known)}")
+    check_option_names(name, options, list(signature(chosen).parameters))
     return chosen(**options)
-
-
-def _nearest(name: str, known: Sequence[str] | dict[str, Any]) -> str:
-    close = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; there is {', '.join(known)}" if known else ""

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from dataclasses import fields
-from typing import Any, ClassVar, Self, TypeVar, get_args
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.curriculum.base import Curriculum
-from cppcl.errors import InputError
-from cppcl.graph import Laplacian, Normalize, number_labels
+from cppcl.errors import InputError, NotFittedError
+from cppcl.estimator import Estimator
+from cppcl.graph import Laplacian, Normalize
 from cppcl.optim.codes import L1Weight, encode
 from cppcl.optim.dictionary import DictionarySolver
 from cppcl.optim.initialization import AtomStart, Initialization, initial_dictionaries
-from cppcl.optim.pacing import (
-    Coupling,
-    PacingSolver,
-    Regularizer,
-    Selection,
-    check_options,
-    group_sizes,
-)
+from cppcl.optim.pacing import Coupling, PacingSolver, Regularizer, Selection, check_options
 from cppcl.optim.training import Training, TrainingOptions
-from cppcl.preparation import Preparation, check_matrix
-
-Labels = Sequence[Hashable] | NDArray[Any]
-
-Number = TypeVar("Number", int, float)
-Option = TypeVar("Option")
-
-_SIDES = ("sketch", "image")
+from cppcl.preparation import Preparation
+from cppcl.training_data import SIDES, TrainingData
+from cppcl.validation import Floating, Labels, check_choice, check_flag, check_number
 
 
-class CPRL:
+class CPRL(Estimator):
     r"""Coupled dictionaries of sketches and images, learned from easy samples to hard ones.
 
     Minimises, over two dictionaries of N atoms in the unit ball, codes C and pacing variables
@@ -125,6 +113,7 @@ class CPRL:
     """
 
     version: ClassVar[int] = 1
+    history_: dict[str, NDArray[np.float64]]
 
     def __init__(
         self,
@@ -155,117 +144,117 @@ class CPRL:
         center_codes: bool = False,
         seed: int = 0,
     ) -> None:
-        self.n_atoms = _at_least("n_atoms", n_atoms, 1)
-        self.alpha = _at_least("alpha", alpha, 0)
-        self.beta = _at_least("beta", beta, 0)
-        self.regularizer = _one_of("regularizer", regularizer, Regularizer)
-        if gamma0 is not None and not (np.isfinite(gamma0) and gamma0 > 0):
-            raise InputError(
-                f"gamma0={gamma0} must be above 0 (or None for half the median loss); "
-                "to switch pacing off use regularizer='none'"
-            )
+        self.n_atoms = check_number("n_atoms", n_atoms, least=1, whole=True)
+        self.alpha = check_number("alpha", alpha, least=0)
+        self.beta = check_number("beta", beta, least=0)
+        self.regularizer = check_choice("regularizer", regularizer, Regularizer)
+        if gamma0 is not None:
+            mend = ", or None for half the median loss; regularizer='none' switches pacing off"
+            check_number("gamma0", gamma0, above=0, why=mend)
         self.gamma0 = gamma0
-        if not (np.isfinite(eta) and eta > 1):
-            raise InputError(f"eta={eta} must be above 1, so that gamma grows")
-        self.eta = eta
-        self.n_rounds = _at_least("n_rounds", n_rounds, 1)
-        self.mu = _at_least("mu", mu, 0)
-        self.l1_weight = _one_of("l1_weight", l1_weight, L1Weight)
-        self.coupling = _one_of("coupling", coupling, Coupling)
-        self.selection = _one_of("selection", selection, Selection)
-        self.qp_solver = _one_of("qp_solver", qp_solver, PacingSolver)
+        self.eta = check_number("eta", eta, above=1, why=", so that gamma grows")
+        self.n_rounds = check_number("n_rounds", n_rounds, least=1, whole=True)
+        self.mu = check_number("mu", mu, least=0)
+        self.l1_weight = check_choice("l1_weight", l1_weight, L1Weight)
+        self.coupling = check_choice("coupling", coupling, Coupling)
+        self.selection = check_choice("selection", selection, Selection)
+        self.qp_solver = check_choice("qp_solver", qp_solver, PacingSolver)
         check_options(regularizer, coupling, selection, qp_solver)
-        self.dictionary_solver = _one_of("dictionary_solver", dictionary_solver, DictionarySolver)
-        self.normalize = _one_of("normalize", normalize, Normalize)
-        self.initialization = _one_of("initialization", initialization, Initialization)
-        self.atom_start = _one_of("atom_start", atom_start, AtomStart)
-        self.n_initial_rounds = _at_least("n_initial_rounds", n_initial_rounds, 0)
-        self.code_ridge = _at_least("code_ridge", code_ridge, 0)
-        self.center_codes = center_codes
-        self.seed = _at_least("seed", seed, 0)
-        self._preparations = {
-            side: Preparation(
-                center=center,
-                unit_norm=unit_norm,
-                n_components=n_components,
-                whiten=whiten,
-                ridge=ridge,
-            )
-            for side in _SIDES
-        }
+        self.dictionary_solver = check_choice(
+            "dictionary_solver", dictionary_solver, DictionarySolver
+        )
+        self.normalize = check_choice("normalize", normalize, Normalize)
+        self.initialization = check_choice("initialization", initialization, Initialization)
+        self.atom_start = check_choice("atom_start", atom_start, AtomStart)
+        self.n_initial_rounds = check_number(
+            "n_initial_rounds", n_initial_rounds, least=0, whole=True
+        )
+        self.center = center
+        self.unit_norm = unit_norm
+        self.n_components = n_components
+        self.whiten = whiten
+        self.ridge = ridge
+        self._preparation()  # checks its options
+        self.code_ridge = check_number("code_ridge", code_ridge, least=0)
+        self.center_codes = check_flag("center_codes", center_codes)
+        self.seed = check_number("seed", seed, least=0, whole=True)
         self._arrays: dict[str, NDArray[Any]] = {}
-        self.history_: dict[str, NDArray[np.float64]] = {}
+        self._preparations: dict[str, Preparation] = {}
 
     def fit(
         self,
         sketch_features: NDArray[Any],
         image_features: NDArray[Any],
-        sketch_labels: Labels,
-        image_labels: Labels,
+        sketch_labels: Labels | None = None,
+        image_labels: Labels | None = None,
         sketch_curriculum: Curriculum | None = None,
         image_curriculum: Curriculum | None = None,
         links: Any = None,
+        *,
+        start: CPRL | None = None,
     ) -> Self:
         """Learn both dictionaries.
 
         Parameters
         ----------
-        sketch_features, image_features : (K, m_s) and (L, m_i) arrays
-            One sample a row. float32 and float64 are kept (the wider of the two).
-        sketch_labels, image_labels : sequences of K and L hashables
-            A sketch and an image of equal label are linked; a class of one modality is fine.
+        sketch_features, image_features : (K, m_s) and (L, m_i) array_like
+            One sample a row, real and finite. float32 and float64 are kept (the wider of the
+            two). A row without direction (equal to the training mean, or zero where not centred)
+            counts as a sample whose code is zero.
+        sketch_labels, image_labels : sequences of K and L hashables, optional
+            A sketch and an image of equal label are linked: labels are names of classes, of
+            instances (one of its own for every sketch-image pair) or numbers of clusters. A
+            label that occurs in one modality alone links nothing. Where `links` are given they
+            only say which samples make up a group for regulariser A, and may be left out.
         sketch_curriculum, image_curriculum : Curriculum, optional
             Pairs (harder, easier) of row numbers into either matrix.
-        links : (K, L) sparse non-negative matrix, optional
-            Affinities that replace the links by label.
+        links : (K, L) sparse matrix or array_like, optional
+            Non-negative affinities that replace the links by label.
+        start : CPRL, optional
+            Fitted on features of the same widths, with the same `n_atoms` and options of
+            preparation; its dictionaries replace the initialisation.
 
         Raises
         ------
         InputError
-            For features that are not finite, lengths that differ, fewer than two samples of a
-            modality, curricula of another size, or no link at all.
+            For what `cppcl.training_data.TrainingData` refuses, rows that are all alike, no link
+            at all, or a `start` that does not fit.
         """
-        features = self._prepared(sketch_features, image_features, fit=True)
-        dtype = features[0].dtype
-        labels = (sketch_labels, image_labels)
-        curricula = (sketch_curriculum, image_curriculum)
-        for side, F, of_side, curriculum in zip(_SIDES, features, labels, curricula, strict=True):
-            _check_side(side, len(F), of_side, curriculum)
-        laplacian = self._laplacian(labels, links, dtype)
+        data = TrainingData.checked(
+            (sketch_features, image_features),
+            (sketch_labels, image_labels),
+            (sketch_curriculum, image_curriculum),
+            links,
+        )
+        laplacian = data.laplacian(self.normalize)
+        preparations = {side: self._preparation() for side in SIDES}
+        sketches, images = (
+            _prepared(preparations[side], F, f"{side}_features")
+            for side, F in zip(SIDES, data.features, strict=True)
+        )
         rng = np.random.default_rng(self.seed)
         training = Training(
-            features,
-            initial_dictionaries(
-                features,
-                laplacian,
-                self.n_atoms,
-                alpha=self.alpha,
-                initialization=self.initialization,
-                start=self.atom_start,
-                n_rounds=self.n_initial_rounds,
-                rng=rng,
-            ),
+            (sketches, images),
+            self._initial_dictionaries((sketches, images), laplacian, start, rng),
             laplacian,
-            np.concatenate([group_sizes(number_labels(of_side)[0]) for of_side in labels]).astype(
-                dtype
-            ),
-            curricula,
+            data.group_scale(),
+            data.curricula,
             TrainingOptions(
                 **{option.name: getattr(self, option.name) for option in fields(TrainingOptions)}
             ),
         )
-        self.history_ = training.run(rng)
-        self._arrays = {}
+        history = training.run(rng)
+        arrays: dict[str, NDArray[Any]] = {}
         for side, F, D, rows in zip(
-            _SIDES, features, training.dictionaries, training.rows, strict=True
+            SIDES, training.features, training.dictionaries, training.rows, strict=True
         ):
-            self._arrays[f"{side}_dictionary"] = D
-            self._arrays[f"{side}_pacing"] = training.v[rows]
+            arrays[f"{side}_dictionary"] = D
+            arrays[f"{side}_pacing"] = training.v[rows]
             if self.center_codes:
-                mean = encode(F, D, self.alpha, ridge=self.code_ridge).codes.mean(
-                    axis=0, dtype=np.float64
-                )
-                self._arrays[f"{side}_code_mean"] = mean.astype(dtype)
+                codes = encode(F, D, self.alpha, ridge=self.code_ridge).codes
+                mean = codes.mean(axis=0, dtype=np.float64)
+                arrays[f"{side}_code_mean"] = mean.astype(data.dtype)
+        self._arrays, self._preparations, self.history_ = arrays, preparations, history
         return self
 
     def encode_sketches(self, features: NDArray[Any]) -> NDArray[np.float32]:
@@ -287,24 +276,27 @@ class CPRL:
 
     def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> Self:
         """Restore what `to_arrays` returned, on a model constructed with the same options."""
-        self._arrays, self.history_ = {}, {}
-        prepared: dict[str, dict[str, NDArray[Any]]] = {side: {} for side in _SIDES}
+        learned: dict[str, NDArray[Any]] = {}
+        history: dict[str, NDArray[np.float64]] = {}
+        prepared: dict[str, dict[str, NDArray[Any]]] = {side: {} for side in SIDES}
         for name, array in arrays.items():
             side, _, rest = name.partition("_")
             if side == "history":
-                self.history_[rest] = np.asarray(array)
+                history[rest] = np.asarray(array)
             elif rest.startswith("preparation_"):
                 prepared[side][rest.removeprefix("preparation_")] = np.asarray(array)
             else:
-                self._arrays[name] = np.asarray(array)
-        n_atoms = len(self._fitted("sketch_dictionary"))
+                learned[name] = np.asarray(array)
+        n_atoms = len(_named(learned, "sketch_dictionary"))
         if n_atoms != self.n_atoms:
             raise InputError(
                 f"the arrays hold {n_atoms} atoms but the model was made with "
                 f"n_atoms={self.n_atoms}; construct it with the options it was trained with"
             )
-        for side, preparation in self._preparations.items():
-            preparation.from_arrays(prepared[side])
+        self._preparations = {
+            side: self._preparation().from_arrays(prepared[side]) for side in SIDES
+        }
+        self._arrays, self.history_ = learned, history
         return self
 
     @property
@@ -327,32 +319,39 @@ class CPRL:
         """Pacing variables of the training images, (L,)."""
         return self._fitted("image_pacing")
 
-    def _prepared(
-        self, sketch_features: NDArray[Any], image_features: NDArray[Any], *, fit: bool
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        matrices = [
-            check_matrix(features, f"{side}_features")
-            for side, features in zip(_SIDES, (sketch_features, image_features), strict=True)
-        ]
-        dtype = np.result_type(*matrices)
-        sketches, images = (
-            self._preparations[side].fit_transform(
-                matrix.astype(dtype, copy=False), name=f"{side}_features"
-            )
-            for side, matrix in zip(_SIDES, matrices, strict=True)
-        )
-        return sketches, images
+    def _preparation(self) -> Preparation:
+        return Preparation(**{name: getattr(self, name) for name in Preparation.option_names()})
 
-    def _laplacian(self, labels: tuple[Labels, Labels], links: Any, dtype: Any) -> Laplacian:
-        if links is None:
-            return Laplacian.from_labels(*labels, normalize=self.normalize, dtype=dtype)
-        shape = (len(labels[0]), len(labels[1]))
-        if tuple(np.shape(links)) != shape:
-            raise InputError(
-                f"links has shape {np.shape(links)}, but there are {shape[0]} sketches and "
-                f"{shape[1]} images"
+    def _initial_dictionaries(
+        self,
+        features: tuple[Floating, Floating],
+        laplacian: Laplacian,
+        start: CPRL | None,
+        rng: np.random.Generator,
+    ) -> list[NDArray[Any]]:
+        if start is None:
+            return initial_dictionaries(
+                features,
+                laplacian,
+                self.n_atoms,
+                alpha=self.alpha,
+                initialization=self.initialization,
+                start=self.atom_start,
+                n_rounds=self.n_initial_rounds,
+                rng=rng,
             )
-        return Laplacian.from_links(links, normalize=self.normalize, dtype=dtype)
+        for name in ("n_atoms", *Preparation.option_names()):
+            here, there = getattr(self, name), getattr(start, name)
+            if here != there:
+                raise InputError(f"start has {name}={there!r}, but this model {name}={here!r}")
+        dictionaries = [start.sketch_dictionary_, start.image_dictionary_]
+        for side, F, D in zip(SIDES, features, dictionaries, strict=True):
+            if D.shape[1] != F.shape[1]:
+                raise InputError(
+                    f"start has {side} atoms of {D.shape[1]} entries, but the prepared "
+                    f"{side}_features have {F.shape[1]} columns; fit it on the same features"
+                )
+        return [D.astype(F.dtype) for F, D in zip(features, dictionaries, strict=True)]
 
     def _encode(self, features: NDArray[Any], side: str) -> NDArray[np.float32]:
         D = self._fitted(f"{side}_dictionary")
@@ -363,33 +362,23 @@ class CPRL:
         return codes.astype(np.float32, copy=False)
 
     def _fitted(self, name: str) -> NDArray[Any]:
-        try:
-            return self._arrays[name]
-        except KeyError:
-            raise InputError(
-                f"the model holds no {name}: call fit, or from_arrays with all of its arrays"
-            ) from None
+        return _named(self._arrays, name)
 
 
-def _at_least(name: str, value: Number, least: int) -> Number:
-    if not (np.isfinite(value) and value >= least):
-        raise InputError(f"{name}={value} must be a number of at least {least}")
-    return value
+def _named(arrays: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:
+    try:
+        return arrays[name]
+    except KeyError:
+        raise NotFittedError(
+            f"the model holds no {name}: call fit, or from_arrays with all of its arrays"
+        ) from None
 
 
-def _one_of(name: str, value: Option, options: Any) -> Option:
-    if value not in get_args(options):
-        raise InputError(f"{name}={value!r} is not one of {get_args(options)}")
-    return value
-
-
-def _check_side(side: str, n: int, labels: Labels, curriculum: Curriculum | None) -> None:
-    if n < 2:
-        raise InputError(f"{side}_features holds {n} sample; training needs at least 2")
-    if len(labels) != n:
-        raise InputError(f"{side}_labels has {len(labels)} entries for {n} rows of features")
-    if curriculum is not None and curriculum.n_samples != n:
+def _prepared(preparation: Preparation, features: Floating, name: str) -> Floating:
+    prepared = preparation.fit_transform(features, name=name)
+    if not prepared.any():
         raise InputError(
-            f"{side}_curriculum is over {curriculum.n_samples} samples, "
-            f"but {side}_features has {n} rows"
+            f"{name}: all {len(features)} rows are alike, so nothing tells samples apart; give "
+            "features that differ"
         )
+    return prepared

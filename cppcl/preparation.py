@@ -7,43 +7,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.errors import InputError
+from cppcl.errors import InputError, NotFittedError
+from cppcl.estimator import Estimator
+from cppcl.validation import Floating, check_flag, check_matrix, check_number
 
-Floating = NDArray[np.floating]
-
-
-def check_matrix(features: NDArray[Any], name: str) -> Floating:
-    """Validate a feature matrix and return it as floating point.
-
-    Parameters
-    ----------
-    features : ndarray, (n, m)
-        float32 and float64 pass through uncopied; other numbers become float64.
-    name : str
-        What errors call it.
-
-    Raises
-    ------
-    InputError
-        If it is not two-dimensional, is empty, or holds a value that is not finite.
-    """
-    matrix = np.asarray(features)
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        raise InputError(
-            f"{name} must be a non-empty matrix with one sample a row, got shape {matrix.shape}"
-        )
-    if matrix.dtype not in (np.float32, np.float64):
-        if not (np.issubdtype(matrix.dtype, np.number) or matrix.dtype == np.bool_):
-            raise InputError(f"{name} must be numbers, got {matrix.dtype}")
-        matrix = matrix.astype(np.float64)
-    finite = np.isfinite(matrix).all(axis=1)
-    if not finite.all():
-        row = int(np.flatnonzero(~finite)[0])
-        raise InputError(
-            f"{name}: {int((~finite).sum())} of {len(matrix)} rows hold NaN or infinite values "
-            f"(first: row {row}); drop those samples"
-        )
-    return matrix
+__all__ = ["Floating", "Preparation", "check_matrix", "principal_axes", "unit_rows"]
 
 
 def unit_rows(matrix: Floating, scale: Floating | None = None) -> Floating:
@@ -103,7 +71,7 @@ def principal_axes(matrix: Floating, *, largest: int | None = None) -> tuple[Flo
     return axes, values
 
 
-class Preparation:
+class Preparation(Estimator):
     """Unsupervised preparation of the features of one modality.
 
     In this order: subtract the training mean; scale rows to unit norm; project on the leading
@@ -145,15 +113,15 @@ class Preparation:
         whiten: bool = False,
         ridge: float = 1e-3,
     ) -> None:
-        if n_components is not None and n_components < 1:
-            raise InputError(f"n_components={n_components} must be at least 1, or None for all")
-        if not (np.isfinite(ridge) and ridge >= 0):
-            raise InputError(f"ridge={ridge} must be finite and not negative")
-        self.center = center
-        self.unit_norm = unit_norm
+        self.center = check_flag("center", center)
+        self.unit_norm = check_flag("unit_norm", unit_norm)
+        if n_components is not None:
+            check_number(
+                "n_components", n_components, least=1, whole=True, why=", or None for all"
+            )
         self.n_components = n_components
-        self.whiten = whiten
-        self.ridge = ridge
+        self.whiten = check_flag("whiten", whiten)
+        self.ridge = check_number("ridge", ridge, least=0)
         self._arrays: dict[str, NDArray[Any]] = {}
 
     @property
@@ -236,4 +204,4 @@ class Preparation:
         try:
             return self._arrays[name]
         except KeyError:
-            raise InputError("this preparation is not fitted yet; call fit first") from None
+            raise NotFittedError("this preparation is not fitted yet; call fit first") from None

@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.decomposition import PCA
 
 from cppcl.errors import InputError
 from cppcl.preparation import Preparation, principal_axes, unit_rows
+from cppcl.validation import check_matrix
 
 
 def features(n=40, m=12, seed=0, dtype=np.float64):
@@ -135,13 +137,54 @@ def test_arrays_restore_the_same_transform_and_dtype(options, dtype):
     assert fitted.transform(matrix.astype(other)).dtype == other
 
 
-def test_whole_numbers_are_accepted():
-    assert Preparation().fit_transform(np.eye(3, dtype=np.uint8)).dtype == np.float64
+@pytest.mark.parametrize(
+    ("dtype", "becomes"),
+    [
+        (np.uint8, np.float32),
+        (np.int16, np.float32),
+        (np.float16, np.float32),
+        (np.bool_, np.float32),
+        (np.int32, np.float64),
+        (np.int64, np.float64),
+        (np.longdouble, np.float64),
+        (">f4", np.float32),
+        (">f8", np.float64),
+    ],
+)
+def test_other_numbers_become_the_type_that_holds_them(dtype, becomes):
+    matrix = np.random.default_rng(0).integers(0, 200, (6, 4)).astype(dtype)
+    expected = Preparation().fit_transform(matrix.astype(becomes))
+    prepared = Preparation().fit_transform(matrix)
+    assert prepared.dtype == becomes
+    assert prepared.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_layout_in_memory_does_not_matter(dtype):
+    matrix = features(dtype=dtype)
+    expected = Preparation(whiten=True).fit_transform(matrix)
+    wide = np.repeat(matrix, 2, axis=1)
+    for other in (np.asfortranarray(matrix), wide[:, ::2], matrix[::-1][::-1], matrix.tolist()):
+        prepared = Preparation(whiten=True).fit_transform(np.asarray(other, dtype=dtype))
+        assert prepared.tobytes() == expected.tobytes()
+
+
+def test_a_matrix_of_rows_one_after_the_other_is_not_copied():
+    matrix = features(dtype=np.float32)
+    assert check_matrix(matrix, "pixels") is matrix
+    assert check_matrix(np.ma.masked_array(matrix), "pixels").base is matrix
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"n_components": 0}, "n_components=0"), ({"ridge": -1.0}, "ridge=-1.0")],
+    [
+        ({"n_components": 0}, "n_components=0 must be a whole number of at least 1, or None"),
+        ({"n_components": 2.5}, "n_components=2.5"),
+        ({"ridge": -1.0}, "ridge=-1.0"),
+        ({"ridge": "small"}, "ridge='small'"),
+        ({"center": "yes"}, "center='yes' must be True or False"),
+        ({"whiten": 1}, "whiten=1"),
+    ],
 )
 def test_options_out_of_range(options, message):
     with pytest.raises(InputError, match=message):
@@ -151,10 +194,24 @@ def test_options_out_of_range(options, message):
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        (np.array([[1.0, np.nan], [0, 1]]), "pixels: 1 of 2 rows .*row 0"),
-        (np.zeros(3), "pixels must be a non-empty matrix"),
-        (np.zeros((0, 3)), "shape \\(0, 3\\)"),
-        (np.array([["a"]]), "must be numbers"),
+        (np.array([[1.0, np.nan], [0, 1]]), "pixels: 1 of 2 rows .*nan in row 0, column 1"),
+        (np.array([[1.0, 0], [-np.inf, 1]]), "pixels: 1 of 2 rows .*-inf in row 1, column 0"),
+        (np.zeros(3), r"pixels must be a non-empty matrix.*shape \(3,\).*reshape\(1, -1\)"),
+        (np.float64(3), r"pixels must be a non-empty matrix.*shape \(\)"),
+        (np.zeros((2, 3, 4)), r"pixels must be a non-empty matrix.*shape \(2, 3, 4\)"),
+        (np.zeros((0, 3)), r"shape \(0, 3\)"),
+        (np.zeros((3, 0)), r"shape \(3, 0\)"),
+        ([], r"shape \(0,\)"),
+        (np.array([["a"]]), "pixels must be real numbers, got <U1"),
+        (np.array([[1.0, None]]), "pixels must be real numbers, got object; convert them"),
+        (np.array([[1j, 2]]), "pixels must be real numbers, got complex128; give their parts"),
+        (np.array([[1, 2]], dtype="m8[s]"), "pixels must be real numbers, got timedelta64"),
+        ([[1.0, 2.0], [3.0]], "pixels is no matrix: .*inhomogeneous"),
+        (sparse.csr_array(np.eye(3)), r"pixels is a sparse csr_array; give pixels.toarray\(\)"),
+        (
+            np.ma.masked_array(np.ones((3, 2)), [[0, 0], [0, 1], [0, 0]]),
+            r"pixels holds masked values \(first: row 1\)",
+        ),
     ],
 )
 def test_bad_features_are_named(matrix, message):

@@ -1,0 +1,207 @@
+"""What users give, checked: features, labels, options. Errors name it, its value and the mend."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.errors import InputError
+
+Floating = NDArray[np.floating]
+Labels = Sequence[Hashable] | NDArray[Any]
+
+Number = TypeVar("Number", int, float)
+Option = TypeVar("Option")
+
+
+def check_matrix(features: Any, name: str) -> Floating:
+    """Validate a feature matrix and return it as floating point, rows contiguous.
+
+    Parameters
+    ----------
+    features : array_like, (n, m)
+        float32 and float64 keep their type, and are copied only where rows do not lie one after
+        the other. Integers of up to 16 bits, float16 and bool become float32, which holds them
+        exactly; other integers become float64.
+    name : str
+        What errors call it.
+
+    Raises
+    ------
+    InputError
+        If it is not two-dimensional, is empty, is not of real numbers, or holds a masked value or
+        one that is not finite.
+    """
+    matrix = _as_array(features, name)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        mend = "; a single sample is features.reshape(1, -1)" if matrix.ndim == 1 else ""
+        raise InputError(
+            f"{name} must be a non-empty matrix with one sample a row, got shape "
+            f"{matrix.shape}{mend}"
+        )
+    if matrix.dtype.kind not in "biuf":
+        mend = {
+            "c": "; give their parts, or moduli, as columns",
+            "O": "; convert them, for example by astype(numpy.float32)",
+        }.get(matrix.dtype.kind, "")
+        raise InputError(f"{name} must be real numbers, got {matrix.dtype}{mend}")
+    single = np.can_cast(matrix.dtype, np.float32)
+    matrix = np.ascontiguousarray(matrix, dtype=np.float32 if single else np.float64)
+    finite = np.isfinite(matrix).all(axis=1)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite)[0])
+        column = int(np.flatnonzero(~np.isfinite(matrix[row]))[0])
+        raise InputError(
+            f"{name}: {int((~finite).sum())} of {len(matrix)} rows hold NaN or infinite values "
+            f"(first: {matrix[row, column]} in row {row}, column {column}); drop those samples"
+        )
+    return matrix
+
+
+def _as_array(features: Any, name: str) -> NDArray[Any]:
+    if isinstance(features, np.ma.MaskedArray) and np.ma.is_masked(features):
+        row = int(np.argwhere(np.ma.getmaskarray(features))[0][0])
+        raise InputError(
+            f"{name} holds masked values (first: row {row}); fill them, or drop those samples"
+        )
+    if hasattr(features, "toarray"):
+        raise InputError(f"{name} is a sparse {type(features).__name__}; give {name}.toarray()")
+    try:
+        return np.asarray(features)
+    except ValueError as error:  # rows of different lengths
+        raise InputError(f"{name} is no matrix: {error}") from error
+
+
+def check_labels(labels: Any, n: int, name: str) -> list[Hashable]:
+    """Validate the labels of n samples and return them as plain Python objects.
+
+    Parameters
+    ----------
+    labels : sequence of n hashables
+        Of any types, also several; equal ones mean the same. Arrays must be one-dimensional.
+    n : int
+        Number of samples.
+    name : str
+        What errors call it.
+
+    Raises
+    ------
+    InputError
+        If it is no such list, or a label is masked, None, NaN or not hashable: those stand for a
+        label that is not known, and would link samples that have nothing in common, or none.
+    """
+    if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
+        row = int(np.flatnonzero(np.ma.getmaskarray(labels))[0])
+        raise InputError(f"{name}: label of row {row} is masked; {_ONE_EACH}")
+    shape = getattr(labels, "shape", None)
+    if shape is not None and len(shape) != 1:
+        raise InputError(f"{name} must be one label a sample, {n} in all, got shape {shape}")
+    if isinstance(labels, str | bytes | Mapping | Set) or not isinstance(labels, Iterable):
+        raise InputError(f"{name} must be a list of {n} labels, got {reprlib.repr(labels)}")
+    plain = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if len(plain) != n:
+        raise InputError(f"{name} has {len(plain)} entries for {n} rows of features")
+    for row, label in enumerate(plain):
+        if label is None or not isinstance(label, Hashable) or label != label:
+            raise InputError(f"{name}: label {label!r} of row {row} says nothing; {_ONE_EACH}")
+    return plain
+
+
+_ONE_EACH = (
+    "give every sample a number or a string, one of its own if it has no partner, or drop it"
+)
+
+
+def check_links(links: Any, n_sketches: int, n_images: int) -> Any:
+    """Validate an affinity (K, L), dense or sparse, and return it as a CSR array of float64.
+
+    Raises
+    ------
+    InputError
+        For another shape, or a weight that is not a real number, negative or not finite.
+    """
+    from scipy import sparse
+
+    matrix = links if sparse.issparse(links) else _as_array(links, "links")
+    if matrix.dtype.kind not in "biuf":
+        raise InputError(f"links must be real numbers, got {matrix.dtype}")
+    if tuple(matrix.shape) != (n_sketches, n_images):
+        raise InputError(
+            f"links has shape {tuple(matrix.shape)}, but there are {n_sketches} sketches and "
+            f"{n_images} images"
+        )
+    weights = sparse.csr_array(matrix, dtype=np.float64).tocoo()
+    wrong = np.flatnonzero(~(np.isfinite(weights.data) & (weights.data >= 0)))
+    if len(wrong):
+        row, column = (int(axis[wrong[0]]) for axis in weights.coords)
+        raise InputError(
+            f"links[{row}, {column}]={weights.data[wrong[0]]} must be finite and not negative"
+        )
+    return weights.tocsr()
+
+
+def check_number(
+    name: str,
+    value: Number,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    whole: bool = False,
+    why: str = "",
+) -> Number:
+    """Return an option that is a number in its range, as it was given.
+
+    Parameters
+    ----------
+    name : str
+        Name of the option.
+    value : int or float
+        Its value; neither text nor true and false.
+    least, above : float, optional
+        Least value, or a bound below all values.
+    whole : bool
+        Whether it counts something.
+    why : str
+        What else the error says.
+    """
+    kind = Integral if whole else Real
+    number = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    inside = number and np.isfinite(value)
+    if least is not None:
+        inside = inside and value >= least
+    if above is not None:
+        inside = inside and value > above
+    if not inside:
+        bound = f"of at least {least}" if least is not None else f"above {above}"
+        noun = "a whole number" if whole else "a number"
+        raise InputError(f"{name}={value!r} must be {noun} {bound}{why}")
+    return value
+
+
+def check_flag(name: str, value: bool) -> bool:
+    """Return an option that is true or false, as it was given."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name}={value!r} must be True or False")
+    return value
+
+
+def check_choice(name: str, value: Option, choices: Any) -> Option:
+    """Return an option that is one of the values of a `Literal` type."""
+    if value not in get_args(choices):
+        raise InputError(f"{name}={value!r} is not one of {get_args(choices)}")
+    return value
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """End of an error about an unknown name: the nearest known one, or all of them."""
+    known = list(known)
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; there is {', '.join(known)}" if known else ""
