@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.optim.codes import largest_eigenvalue
+from cppcl.optim.code_gradient import on_device
+from cppcl.optim.code_problem import chunks, largest_eigenvalue
 
 DictionarySolver = Literal["gradient", "dual"]
 """Projected gradient, or the Lagrange dual of `cppcl.optim.dictionary_dual`."""
@@ -33,11 +34,10 @@ class DictionaryResult:
     converged: bool
 
 
-def project_atoms(dictionary: NDArray[Any]) -> NDArray[Any]:
-    """Scale atoms (rows) longer than 1 back to unit norm."""
-    norms = np.linalg.norm(dictionary, axis=1, keepdims=True)
-    projected: NDArray[Any] = dictionary / np.maximum(norms, 1)
-    return projected
+def project_atoms(dictionary: Any) -> Any:
+    """Scale atoms longer than 1 back to unit norm: rows of a numpy array or torch tensor."""
+    norms = (dictionary * dictionary).sum(axis=1, keepdims=True) ** 0.5
+    return dictionary / norms.clip(1)
 
 
 def update_dictionary(
@@ -46,12 +46,14 @@ def update_dictionary(
     v: NDArray[Any],
     *,
     start: NDArray[Any],
+    device: str = "cpu",
     max_iter: int = 30,
-    tol: float = 1e-5,
+    tol: float = 1e-4,
 ) -> DictionaryResult:
     """Lower ``sum_p v_p^2 |f_p - c_p D|^2`` over atoms in the unit ball, warm-started.
 
-    Accelerated projected gradient on the (N, N) and (N, m) moments, with gradient restart; never
+    Accelerated projected gradient with restart. It works on the (N, N) and (N, m) moments of codes
+    and features, or on the samples themselves where these are fewer than half the atoms. Never
     ends above its start.
 
     Parameters
@@ -64,38 +66,101 @@ def update_dictionary(
         Their pacing variables.
     start : (N, m) array
         Dictionary to start from, atoms in the unit ball.
+    device : str, default 'cpu'
+        A torch device; 'cpu' computes by numpy.
     max_iter : int, default 30
         Iterations; a step of an alternation need not converge.
-    tol : float, default 1e-5
+    tol : float, default 1e-4
         Relative change of the dictionary, in Frobenius norm, that ends the step.
     """
-    weighted = codes * (v * v)[:, None]
-    A, B = weighted.T @ codes, weighted.T @ features
-    curvature = largest_eigenvalue(A)
+    used = codes.any(axis=1) & (v > 0)
+    if not used.any():
+        return DictionaryResult(start, 0, True)
+    few = 2 * int(used.sum()) < codes.shape[1]
+    objective = (
+        _Samples(features[used], codes[used], v[used]) if few else _Moments(features, codes, v)
+    )
+    curvature = largest_eigenvalue(objective.gram)
     if curvature <= 0:
         return DictionaryResult(start, 0, True)
+    first: Any = start
+    if device != "cpu":
+        first = objective.to(device, start)
 
-    def value(D: NDArray[Any]) -> float:
-        return float(np.vdot(D, A @ D - 2 * B))
-
-    def accelerate(momentum: bool) -> DictionaryResult:
-        D, Y, t = start, start, 1.0
+    def accelerate(momentum: bool) -> tuple[Any, int, bool]:
+        D, Y, t = first, first, 1.0
         for iteration in range(1, max_iter + 1):
-            D_new = project_atoms(Y - (A @ Y - B) / curvature)
+            D_new = project_atoms(Y - objective.gradient(Y) / curvature)
             change = D_new - D
-            if momentum and float(np.vdot(Y - D_new, change)) > 0:
+            if momentum and float(((Y - D_new) * change).sum()) > 0:
                 t = 1.0
             t_new = (1 + (1 + 4 * t * t) ** 0.5) / 2
             Y = D_new + ((t - 1) / t_new) * change if momentum else D_new
             D, t = D_new, t_new
-            if np.linalg.norm(change) <= tol * np.linalg.norm(D):
-                return DictionaryResult(D, iteration, True)
-        return DictionaryResult(D, max_iter, False)
+            if float((change * change).sum()) <= tol * tol * float((D * D).sum()):
+                return D, iteration, True
+        return D, max_iter, False
 
-    result = accelerate(momentum=True)
-    if value(result.dictionary) <= value(start):
-        return result
-    return accelerate(momentum=False)
+    least = objective.value(first)
+    for momentum in (True, False):
+        D, n_iter, converged = accelerate(momentum)
+        if objective.value(D) <= least:
+            break
+    else:
+        D = first
+    return DictionaryResult(D if device == "cpu" else D.cpu().numpy(), n_iter, converged)
+
+
+class _Moments:
+    """The objective through moments: ``tr(D^T A D) - 2 tr(B^T D)``, less a constant."""
+
+    def __init__(self, features: NDArray[Any], codes: NDArray[Any], v: NDArray[Any]) -> None:
+        N = codes.shape[1]
+        self.gram: Any = np.zeros((N, N), dtype=features.dtype)
+        self._target: Any = np.zeros((N, features.shape[1]), dtype=features.dtype)
+        for rows in chunks(len(codes)):
+            weighted = (codes[rows] * (v[rows] ** 2)[:, None]).T
+            self.gram += weighted @ codes[rows]
+            self._target += weighted @ features[rows]
+
+    def to(self, device: str, start: NDArray[Any]) -> Any:
+        """Move to a torch device; returns `start` there."""
+        self.gram = on_device(self.gram, device)
+        self._target = on_device(self._target, device)
+        return on_device(start, device)
+
+    def gradient(self, D: Any) -> Any:
+        """Half the gradient."""
+        return self.gram @ D - self._target
+
+    def value(self, D: Any) -> float:
+        """Value less a constant."""
+        return float((D * (self.gram @ D - 2 * self._target)).sum())
+
+
+class _Samples:
+    """The objective through fewer samples than atoms: ``|S D - X|^2``."""
+
+    def __init__(self, features: NDArray[Any], codes: NDArray[Any], v: NDArray[Any]) -> None:
+        self._codes: Any = codes * v[:, None]
+        self._features: Any = features * v[:, None]
+        self.gram = self._codes @ self._codes.T
+        """Inner products of the samples' codes: the same largest eigenvalue."""
+
+    def to(self, device: str, start: NDArray[Any]) -> Any:
+        """Move to a torch device; returns `start` there."""
+        self._codes = on_device(self._codes, device)
+        self._features = on_device(self._features, device)
+        return on_device(start, device)
+
+    def gradient(self, D: Any) -> Any:
+        """Half the gradient."""
+        return self._codes.T @ (self._codes @ D - self._features)
+
+    def value(self, D: Any) -> float:
+        """Value."""
+        residual = self._codes @ D - self._features
+        return float((residual * residual).sum())
 
 
 def unused_atoms(codes: NDArray[Any]) -> NDArray[np.int64]:

@@ -164,11 +164,12 @@ def learn_shared_codes(
     n, dtype = len(views[0]), views[0].dtype
     ones = np.ones(n, dtype=dtype)
     codes = np.zeros((n, len(dictionaries[0])), dtype=dtype)
+    stacked = np.hstack(views) if len(views) > 1 else views[0]
     for _ in range(n_rounds):
         # Shared codes see the stacked views and atoms.
-        atoms, stacked = np.hstack(dictionaries), np.hstack(views)
-        block = CodeBlock(slice(0, n), atoms @ atoms.T)
-        problem = CodeProblem(stacked @ atoms.T, [block], ones, alpha * len(views))
+        atoms = np.hstack(dictionaries)
+        block = CodeBlock(slice(0, n), stacked, atoms)
+        problem = CodeProblem([block], ones, alpha * len(views))
         codes = update_codes(problem, start=codes).codes
         dictionaries = [
             update_dictionary(F, codes, ones, start=D).dictionary

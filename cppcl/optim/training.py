@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from cppcl.curriculum.base import Curriculum
 from cppcl.graph import Laplacian
-from cppcl.optim.codes import CodeBlock, CodeProblem, L1Weight, l1_weights, update_codes
+from cppcl.optim.code_problem import (
+    CodeBlock,
+    CodeProblem,
+    L1Weight,
+    l1_weights,
+    reconstruction_losses,
+)
+from cppcl.optim.codes import update_codes
 from cppcl.optim.dictionary import (
     DictionarySolver,
     replace_unused_atoms,
@@ -97,11 +104,12 @@ class Training:
 
     def losses(self) -> NDArray[Any]:
         """Reconstruction error of each sample, (n,)."""
-        residuals = [
-            F - self.codes[rows] @ D
-            for F, D, rows in zip(self.features, self.dictionaries, self.rows, strict=True)
-        ]
-        return np.concatenate([np.einsum("pm,pm->p", R, R) for R in residuals])
+        return np.concatenate(
+            [
+                reconstruction_losses(F, self.codes[rows], D)
+                for F, D, rows in zip(self.features, self.dictionaries, self.rows, strict=True)
+            ]
+        )
 
     def pacing_losses(self) -> NDArray[Any]:
         """Loss that the pacing step sees: with the L1 term where that is weighted by v^2."""
@@ -136,14 +144,11 @@ class Training:
 
     def code_problem(self, *, graph: bool = True) -> CodeProblem:
         """Objective as a function of the codes."""
-        correlations = np.concatenate(
-            [F @ D.T for F, D in zip(self.features, self.dictionaries, strict=True)]
-        )
         blocks = [
-            CodeBlock(rows, D @ D.T) for rows, D in zip(self.rows, self.dictionaries, strict=True)
+            CodeBlock(rows, F, D)
+            for rows, F, D in zip(self.rows, self.features, self.dictionaries, strict=True)
         ]
         return CodeProblem(
-            correlations,
             blocks,
             self.v,
             self.options.alpha,
@@ -228,9 +233,7 @@ class Training:
         loss and grows by ``eta`` a round until every sample is selected, then stays for a few
         rounds more.
         """
-        self.codes = update_codes(
-            self.code_problem(graph=False), start=self.codes, max_iter=100
-        ).codes
+        self.codes = update_codes(self.code_problem(graph=False), start=self.codes).codes
         if self.options.gamma0 is not None:
             self.gamma = self.options.gamma0
         else:

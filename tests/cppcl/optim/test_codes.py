@@ -1,35 +1,36 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cppcl.affinity import within_weights
 from cppcl.errors import ConvergenceWarning, InputError
 from cppcl.graph import Laplacian
-from cppcl.optim.codes import (
-    CodeBlock,
-    CodeProblem,
-    encode,
-    largest_eigenvalue,
-    soft_threshold,
-    update_codes,
-)
+from cppcl.optim.code_problem import largest_eigenvalue
+from cppcl.optim.codes import CodeBlock, CodeProblem, CodeSolver, encode, update_codes
+
+SOLVERS = get_args(CodeSolver)
 
 
-def small_problem(seed, *, alpha=0.05, beta=0.7, l1_weight="v2", dtype=np.float64, v=None):
+def small_problem(
+    seed, *, alpha=0.05, beta=0.7, l1_weight="v2", dtype=np.float64, v=None, within="none"
+):
     """Two modalities of different width, classes of uneven size; returns problem and a start."""
     rng = np.random.default_rng(seed)
     labels = ([0, 0, 1, 2], [0, 1, 1, 1, 2, 3])
     N = 5
     rows = (slice(0, 4), slice(4, 10))
-    correlations, blocks = [], []
-    for m, where in zip((7, 9), rows, strict=True):
+    blocks, weights = [], []
+    for m, where, of_side in zip((7, 9), rows, labels, strict=True):
         F = rng.standard_normal((where.stop - where.start, m)).astype(dtype)
         D = rng.standard_normal((N, m)).astype(dtype) / m**0.5
-        correlations.append(F @ D.T)
-        blocks.append(CodeBlock(where, D @ D.T))
+        blocks.append(CodeBlock(where, F, D))
+        weights.append(within_weights(F, of_side, within, n_neighbors=2))
     v = rng.random(10).astype(dtype) if v is None else np.asarray(v, dtype)
-    graph = Laplacian.from_labels(*labels, dtype=dtype)
-    problem = CodeProblem(np.concatenate(correlations), blocks, v, alpha, beta, graph, l1_weight)
+    graph = Laplacian.from_labels(*labels, within=tuple(weights), dtype=dtype)
+    problem = CodeProblem(blocks, v, alpha, beta, graph, l1_weight)
     return problem, rng.standard_normal((10, N)).astype(dtype)
 
 
@@ -55,26 +56,65 @@ def test_curvature_majorises_the_smooth_part(seed):
     assert problem.value(Z) <= bound + 1e-9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     seed=st.integers(0, 999),
     beta=st.sampled_from([0.0, 0.3, 25.0]),
     alpha=st.sampled_from([0.0, 0.05, 1.0]),
     l1_weight=st.sampled_from(["v2", "none"]),
+    within=st.sampled_from(["none", "knn", "dense"]),
+    solver=st.sampled_from(SOLVERS),
     max_iter=st.integers(1, 30),
 )
-def test_a_code_step_never_raises_the_objective(seed, beta, alpha, l1_weight, max_iter):
-    problem, start = small_problem(seed, alpha=alpha, beta=beta, l1_weight=l1_weight)
-    after = problem.value(update_codes(problem, start=start, max_iter=max_iter).codes)
+def test_a_code_step_never_raises_the_objective(
+    seed, beta, alpha, l1_weight, within, solver, max_iter
+):
+    problem, start = small_problem(
+        seed, alpha=alpha, beta=beta, l1_weight=l1_weight, within=within
+    )
+    after = problem.value(
+        update_codes(problem, start=start, solver=solver, max_iter=max_iter).codes
+    )
     before = problem.value(start)
     assert after <= before + 1e-9 * abs(before)
 
 
-def test_a_code_step_at_its_solution_stays_there():
+@pytest.mark.parametrize("within", ["none", "knn", "dense"])
+@pytest.mark.parametrize("l1_weight", ["v2", "none"])
+def test_solvers_agree_and_their_duality_gap_closes(l1_weight, within):
+    v = np.random.default_rng(8).random(10) * 0.7 + 0.3
+    problem, start = small_problem(8, l1_weight=l1_weight, within=within, v=v)
+    solved = {
+        solver: update_codes(problem, start=start, solver=solver, max_iter=5000, tol=1e-12)
+        for solver in SOLVERS
+    }
+    for result in solved.values():
+        assert result.converged
+        assert problem.relative_gap(result.codes) < 1e-9
+        assert list(result.changes) != []
+        assert result.changes[-1] <= 1e-12
+    np.testing.assert_allclose(
+        solved["gradient"].codes, solved["coordinate"].codes, atol=1e-7, rtol=1e-5
+    )
+    assert np.abs(solved["gradient"].codes).max() > 0.05
+    assert problem.relative_gap(start) > 0.1
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 999), beta=st.sampled_from([0.0, 0.5]), scale=st.floats(0.0, 2.0))
+def test_the_duality_gap_bounds_the_distance_to_the_minimum(seed, beta, scale):
+    problem, start = small_problem(seed, beta=beta, v=np.ones(10))
+    least = problem.value(update_codes(problem, start=start, max_iter=2000, tol=1e-12).codes)
+    value = problem.value(scale * start)
+    assert (value - least) / value <= problem.relative_gap(scale * start) + 1e-9
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_code_step_at_its_solution_stays_there(solver):
     problem, start = small_problem(3)
-    solved = update_codes(problem, start=start, max_iter=5000, tol=1e-12)
+    solved = update_codes(problem, start=start, solver=solver, max_iter=5000, tol=1e-12)
     assert solved.converged
-    again = update_codes(problem, start=solved.codes, max_iter=50)
+    again = update_codes(problem, start=solved.codes, solver=solver, max_iter=50)
     assert again.n_iter == 1
     np.testing.assert_allclose(again.codes, solved.codes, atol=1e-8)
 
@@ -118,16 +158,9 @@ def test_momentum_that_overshoots_is_replaced_by_plain_steps(monkeypatch):
         return np.inf if len(calls) == 1 else honest(self, X)
 
     monkeypatch.setattr(CodeProblem, "value", first_result_looks_worse)
-    plain = update_codes(problem, start=start, max_iter=3).codes
+    plain = update_codes(problem, start=start, solver="gradient", max_iter=3).codes
     assert not np.array_equal(plain, calls[0])
     assert honest(problem, plain) < honest(problem, start)
-
-
-def test_soft_threshold_is_the_proximal_operator_of_the_l1_norm():
-    grid = np.linspace(-3, 3, 60001)
-    for x in (-2.0, -0.4, 0.0, 0.3, 1.7):
-        best = grid[np.argmin(0.5 * (grid - x) ** 2 + 0.5 * np.abs(grid))]
-        assert soft_threshold(np.array([x]), 0.5)[0] == pytest.approx(best, abs=1e-4)
 
 
 @settings(deadline=None)
@@ -138,10 +171,21 @@ def test_largest_eigenvalue_is_never_below(seed):
     assert exact <= largest_eigenvalue(D @ D.T) <= exact * 1.001
 
 
-def test_unknown_l1_weight_is_refused():
+def test_largest_eigenvalue_of_a_large_matrix():
+    D = np.random.default_rng(0).standard_normal((400, 300)).astype(np.float32)
+    exact = np.linalg.eigvalsh((D @ D.T).astype(float))[-1]
+    assert exact <= largest_eigenvalue(D @ D.T) <= exact * 1.05
+    assert largest_eigenvalue(np.zeros((400, 400))) == 0
+
+
+def test_options_that_cannot_be_are_refused():
     problem, start = small_problem(0, l1_weight="v")
     with pytest.raises(InputError, match="l1_weight='v'"):
         update_codes(problem, start=start)
+    with pytest.raises(InputError, match="code_solver='newton'"):
+        update_codes(problem, start=start, solver="newton")
+    with pytest.raises(InputError, match="device='cuda' needs code_solver='gradient'"):
+        update_codes(problem, start=start, device="cuda")
 
 
 def lasso_problem(seed, n=20, m=12, N=30, dtype=np.float64):

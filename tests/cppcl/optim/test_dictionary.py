@@ -58,19 +58,33 @@ def test_float32_is_kept():
 
 def test_momentum_that_overshoots_is_replaced_by_plain_steps(monkeypatch):
     features, codes, v, start = small_problem(4)
-    runs = []
+    honest = module._Moments.value
+    tried = []
 
-    class LooksWorse(module.DictionaryResult):
-        def __init__(self, dictionary, n_iter, converged):
-            # The first result is spoilt, so that the value check must reject it.
-            runs.append(n_iter)
-            spoilt = dictionary * (-1 if len(runs) == 1 else 1)
-            super().__init__(spoilt, n_iter, converged)
+    def first_result_looks_worse(self, D):
+        tried.append(D)
+        return np.inf if len(tried) == 2 else honest(self, D)
 
-    monkeypatch.setattr(module, "DictionaryResult", LooksWorse)
+    monkeypatch.setattr(module._Moments, "value", first_result_looks_worse)
     D = update_dictionary(features, codes, v, start=start, max_iter=3).dictionary
-    assert len(runs) == 2
+    assert len(tried) == 3
+    assert not np.array_equal(D, tried[1])
     assert loss(features, codes, v, D) < loss(features, codes, v, start)
+    monkeypatch.setattr(module._Moments, "value", lambda self, D: float(D is not start))
+    np.testing.assert_array_equal(
+        update_dictionary(features, codes, v, start=start).dictionary, start
+    )
+
+
+def test_few_samples_and_their_moments_give_one_dictionary(monkeypatch):
+    features, codes, v, start = small_problem(5, N=40, n=12)
+    few = update_dictionary(features, codes, v, start=start, max_iter=2000, tol=1e-12)
+    monkeypatch.setattr(module, "_Samples", module._Moments)
+    many = update_dictionary(features, codes, v, start=start, max_iter=2000, tol=1e-12)
+    assert loss(features, codes, v, few.dictionary) == pytest.approx(
+        loss(features, codes, v, many.dictionary), abs=1e-9
+    )
+    np.testing.assert_allclose(few.dictionary, many.dictionary, atol=1e-6)
 
 
 def test_unused_atoms_are_those_without_codes():

@@ -1,0 +1,134 @@
+"""The code step by accelerated proximal gradient, on the processor or a GPU alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.graph import Laplacian
+from cppcl.optim.code_problem import CodeProblem, l1_weights
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from cppcl.optim.codes import CodeResult
+
+
+def on_device(array: NDArray[Any], device: str) -> Tensor:
+    """Return a torch tensor on a device; one that shares the array's memory on 'cpu'."""
+    import torch
+
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+
+class DeviceLaplacian:
+    """The graph's operator on a device.
+
+    Parameters
+    ----------
+    laplacian : Laplacian
+        The graph.
+    device : str
+        A torch device.
+    """
+
+    def __init__(self, laplacian: Laplacian, device: str) -> None:
+        self.degree = on_device(laplacian.degree, device)[:, None]
+        left, right = laplacian.left, laplacian.right
+        self._factors = [_sparse(W, device) for W in (left, right)]
+        self._transposes = [_sparse(W.T, device) for W in (left, right)]
+        self._within = [
+            None if W is None else _sparse(W, device) for W in laplacian.within_weights
+        ]
+        self._rows = (slice(0, left.shape[0]), slice(left.shape[0], None))
+
+    def apply(self, X: Tensor) -> Tensor:
+        """Return ``L @ X`` for stacked rows X (K + L, N)."""
+        import torch
+
+        product = self.degree * X
+        for side, rows in enumerate(self._rows):
+            other = X[self._rows[1 - side]]
+            gathered = torch.sparse.mm(self._transposes[1 - side], other)
+            product[rows] -= torch.sparse.mm(self._factors[side], gathered)
+            if self._within[side] is not None:
+                product[rows] -= torch.sparse.mm(self._within[side], X[rows])
+        return product
+
+
+def _sparse(matrix: Any, device: str) -> Tensor:
+    import torch
+
+    listed = matrix.tocoo()
+    indices = torch.from_numpy(np.vstack([listed.row, listed.col]).astype(np.int64))
+    values = torch.from_numpy(np.ascontiguousarray(listed.data))
+    return (
+        torch.sparse_coo_tensor(
+            indices, values, listed.shape, check_invariants=False, is_coalesced=False
+        )
+        .coalesce()
+        .to(device)
+    )
+
+
+def update_codes_by_gradient(
+    problem: CodeProblem, *, start: NDArray[Any], device: str, max_iter: int, tol: float
+) -> CodeResult:
+    """Lower the objective over all codes by FISTA, warm-started.
+
+    One step length a sample, and gradient restart (O'Donoghue and Candes 2015). The objective
+    never ends above its start: should momentum have raised it, plain proximal gradient steps,
+    which cannot, are taken instead. See `cppcl.optim.codes.update_codes`.
+    """
+    import torch
+
+    from cppcl.optim.codes import CodeResult
+
+    curvature = problem.curvature()
+    weights = problem.alpha * l1_weights(problem.v, problem.l1_weight)
+    threshold = on_device((weights / curvature).astype(start.dtype), device)[:, None]
+    steps = on_device((1 / curvature).astype(start.dtype), device)[:, None]
+    metric = on_device(curvature.astype(start.dtype), device)[:, None]
+    v = on_device(problem.v.astype(start.dtype), device)[:, None]
+    graph = None if problem.graph is None else DeviceLaplacian(problem.graph, device)
+    parts = []
+    for block in problem.blocks:
+        D = on_device(block.dictionary, device)
+        parts.append((block.rows, D @ D.T, on_device(block.features, device) @ D.T))
+    first = on_device(start, device)
+
+    def gradient(Y: Tensor) -> Tensor:
+        total = torch.empty_like(Y)
+        for rows, gram, correlations in parts:
+            torch.mm(Y[rows], gram, out=total[rows])
+            total[rows] -= correlations
+        total *= 2 * v * v
+        if graph is not None:
+            total += (2 * problem.beta) * v * graph.apply(v * Y)
+        return total
+
+    def accelerate(momentum: bool) -> CodeResult:
+        X, Y, t = first, first, 1.0
+        changes: list[float] = []
+        for _ in range(max_iter):
+            Z = Y - gradient(Y) * steps
+            X_new = Z - Z.clamp(-threshold, threshold)
+            change = X_new - X
+            if momentum and float(((Y - X_new) * metric * change).sum()) > 0:
+                t = 1.0
+            t_new = (1 + (1 + 4 * t * t) ** 0.5) / 2
+            Y = X_new + ((t - 1) / t_new) * change if momentum else X_new
+            X, t = X_new, t_new
+            scale = float(torch.linalg.norm(X))
+            changes.append(float(torch.linalg.norm(change)) / scale if scale else 0.0)
+            if changes[-1] <= tol:
+                break
+        converged = bool(changes) and changes[-1] <= tol
+        return CodeResult(X.cpu().numpy(), len(changes), converged, tuple(changes))
+
+    result = accelerate(momentum=True)
+    if problem.value(result.codes) <= problem.value(start):
+        return result
+    return accelerate(momentum=False)
