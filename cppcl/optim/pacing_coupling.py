@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.graph import Laplacian
+from cppcl.optim.pacing_links import Affinity, ListedLinks, cross_links
 
 Coupling = Literal["trace", "none", "printed"]
 """Form of the graph term in the pacing step."""
@@ -19,81 +20,73 @@ class GraphCoupling:
     ``Tr((VC)^T L (VC)) = v^T M v`` with ``M = L o (C C^T)`` (rows of C are samples): positive
     semidefinite by the Schur product theorem, unlike the form printed in the paper. M is listed
     where the linked pairs are fewer than the entries of C, and applied through the codes where
-    they are not; memory stays O(nN) either way.
+    they are not; memory stays O(nN) either way, beyond what the weights within modalities take.
 
     Parameters
     ----------
     laplacian : Laplacian
         The graph.
     codes : (n, N) array
-        Stacked codes.
+        Stacked codes, float32 or float64.
+
+    Attributes
+    ----------
+    diagonal : (n,) array
+        Diagonal of M.
     """
 
     convex: ClassVar[bool] = True
+    affinity: ClassVar[Affinity] = Affinity(product=1.0, squares=0.0)
 
     def __init__(self, laplacian: Laplacian, codes: NDArray[Any]) -> None:
         self._laplacian, self._codes = laplacian, codes
-        self._norms = np.linalg.norm(codes, axis=1)
         self.diagonal: NDArray[Any] = self._diagonal()
-        self._cross: Any = None
-        if laplacian.n_links() <= codes.size:
-            self._cross = self._listed()
-            self._cross_t = self._cross.T.tocsr()
-            size = abs(self._cross)
-            self._row_sums = np.concatenate([size.sum(axis=1), size.sum(axis=0)])
-        else:
-            self._row_sums = self._bound_row_sums()
+        # Affinities are -M off its diagonal.
+        self._cross = cross_links(laplacian, codes, self.affinity)
+        self._within: ListedLinks | None = None
+        if any(weights is not None for weights in laplacian.within_weights):
+            self._within = self._listed(None)
 
     def apply(self, v: NDArray[Any]) -> NDArray[Any]:
-        """Return ``M @ v``, (n,)."""
-        if self._cross is None:
-            return self._apply_through_codes(v)
-        K = self._laplacian.n_sketches
-        cross = np.concatenate([self._cross @ v[K:], self._cross_t @ v[:K]])
-        product: NDArray[Any] = self.diagonal * v - cross
-        return product
+        """Return ``M @ v``, (n,), of the dtype of v."""
+        x, K = v.astype(np.float64, copy=False), self._laplacian.n_sketches
+        product = self.diagonal * x
+        product -= np.concatenate(self._cross.apply(x[:K], x[K:]))
+        if self._within is not None:
+            product -= np.add(*self._within.apply(x, x))
+        return product.astype(v.dtype, copy=False)
 
     def absolute_row_sums(self) -> NDArray[Any]:
         """Upper bound of ``sum_q |M_pq|``, (n,)."""
-        bound: NDArray[Any] = self.diagonal + self._row_sums
-        return bound
+        bound = self.diagonal + np.concatenate(self._cross.row_sums())
+        if self._within is not None:
+            bound += np.add(*self._within.row_sums())
+        return bound.astype(self._codes.dtype, copy=False)
 
     def matrix(self) -> Any:
         """List M as a sparse (n, n) matrix, float64; as many entries as there are links."""
         from scipy import sparse
 
-        cross = self._listed() if self._cross is None else self._cross
-        off_diagonal = sparse.block_array([[None, cross], [cross.T, None]])
-        return sparse.csr_array(sparse.diags_array(self.diagonal) - off_diagonal, dtype=np.float64)
+        above = self._listed(self._laplacian.cross_weights()).matrix
+        listed = sparse.diags_array(self.diagonal) - above - above.T
+        return sparse.csr_array(listed, dtype=np.float64)
 
-    def _listed(self) -> Any:
-        """Entries of ``-M`` between sketches and images, as a sparse matrix."""
+    def _listed(self, cross: Any) -> ListedLinks:
+        """Affinities of weights within the modalities, and of `cross` ones, above the diagonal."""
         from scipy import sparse
 
-        weights = self._laplacian.cross_weights().tocoo()
-        own, other = weights.row, self._laplacian.n_sketches + weights.col
-        return sparse.csr_array(
-            (weights.data * self._affinities(own, other), (weights.row, weights.col)),
-            shape=weights.shape,
+        K, L = self._laplacian.n_sketches, self._laplacian.n_images
+        of_sketches, of_images = (
+            sparse.csr_array((n, n)) if weights is None else sparse.triu(weights, 1)
+            for n, weights in zip((K, L), self._laplacian.within_weights, strict=True)
         )
+        weights = sparse.block_array([[of_sketches, cross], [None, of_images]], format="csr")
+        return ListedLinks(weights, self._codes, self._codes, self.affinity)
 
     def _diagonal(self) -> NDArray[Any]:
-        diagonal: NDArray[Any] = self._laplacian.degree * self._norms * self._norms
+        squares = np.einsum("pn,pn->p", self._codes, self._codes)
+        diagonal: NDArray[Any] = self._laplacian.degree * squares
         return diagonal
-
-    def _affinities(self, own: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-        products: NDArray[Any] = np.einsum("pn,pn->p", self._codes[own], self._codes[other])
-        return products
-
-    def _apply_through_codes(self, v: NDArray[Any]) -> NDArray[Any]:
-        product: NDArray[Any] = np.einsum(
-            "pn,pn->p", self._codes, self._laplacian.apply(v[:, None] * self._codes)
-        )
-        return product
-
-    def _bound_row_sums(self) -> NDArray[Any]:
-        bound: NDArray[Any] = self._norms * self._laplacian.adjacency(self._norms)
-        return bound
 
 
 class PrintedCoupling(GraphCoupling):
@@ -107,20 +100,7 @@ class PrintedCoupling(GraphCoupling):
     """
 
     convex = False
+    affinity = Affinity(product=2.0, squares=-1.0)
 
     def _diagonal(self) -> NDArray[Any]:
-        return np.zeros_like(self._norms)
-
-    def _affinities(self, own: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-        difference = self._codes[own] - self._codes[other]
-        distances: NDArray[Any] = np.einsum("pn,pn->p", difference, difference)
-        return -distances
-
-    def _apply_through_codes(self, v: NDArray[Any]) -> NDArray[Any]:
-        squared, adjacency = self._norms * self._norms, self._laplacian.adjacency
-        products = np.einsum("pn,pn->p", self._codes, adjacency(v[:, None] * self._codes))
-        product: NDArray[Any] = squared * adjacency(v) + adjacency(squared * v) - 2 * products
-        return product
-
-    def _bound_row_sums(self) -> NDArray[Any]:
-        return self._apply_through_codes(np.ones_like(self._norms))
+        return np.zeros(len(self._codes), dtype=self._codes.dtype)
