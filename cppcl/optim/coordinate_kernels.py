@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from cppcl.optim.compiled import compiled
+
+Matrix = NDArray[Any]
 
 LARGEST_PASSES = 50
 """Active sets tried for a sample."""
@@ -15,9 +20,9 @@ SMALLEST_BATCH = 16
 
 
 @compiled
-def newton_step(  # type: ignore[no-untyped-def]
-    part, c, h, t, ridge, support, L
-):  # pragma: no cover - compiled lines are not traced
+def newton_step(
+    part: Matrix, c: Matrix, h: Matrix, t: Any, ridge: Any, support: Matrix, L: Matrix
+) -> None:  # pragma: no cover - compiled lines are not traced
     """Minimise over the codes that are not zero, as far as none changes its sign, in place."""
     size = 0
     largest = part.dtype.type(0)
@@ -72,9 +77,17 @@ def newton_step(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def descend_rows(  # type: ignore[no-untyped-def]
-    gram, correlations, codes, thresholds, ridges, tol, max_iter, sweeps, converged
-):  # pragma: no cover - compiled lines are not traced
+def descend_rows(
+    gram: Matrix,
+    correlations: Matrix,
+    codes: Matrix,
+    thresholds: Matrix,
+    ridges: Matrix,
+    tol: Any,
+    max_iter: int,
+    sweeps: Matrix,
+    converged: Matrix,
+) -> None:  # pragma: no cover - compiled lines are not traced
     """Minimise for each row, in place; see `cppcl.optim.coordinate_descent.descend`."""
     n, N = codes.shape
     active = np.empty(N, np.int64)  # atoms of the active set, in the order of their entry

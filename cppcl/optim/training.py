@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.curriculum.base import Curriculum
+from cppcl.errors import InputError
 from cppcl.graph import Laplacian
 from cppcl.optim.code_problem import (
     CodeBlock,
@@ -18,7 +20,7 @@ from cppcl.optim.code_problem import (
     l1_weights,
     reconstruction_losses,
 )
-from cppcl.optim.codes import update_codes
+from cppcl.optim.codes import CodeSolver, encode, update_codes
 from cppcl.optim.dictionary import (
     DictionarySolver,
     replace_unused_atoms,
@@ -46,6 +48,9 @@ FINAL_ROUNDS = 5
 NO_REPLACEMENT = 10
 """Last rounds, in which unused atoms are left alone."""
 
+PacingLoss = Literal["codes", "shadow"]
+"""Whether pacing sees the loss of a sample's code, or of the code that it would have alone."""
+
 
 @dataclass(frozen=True)
 class TrainingOptions:
@@ -63,6 +68,9 @@ class TrainingOptions:
     selection: Selection = "relaxed"
     qp_solver: PacingSolver = "fista"
     dictionary_solver: DictionarySolver = "gradient"
+    code_solver: CodeSolver = "coordinate"
+    device: str = "cpu"
+    pacing_loss: PacingLoss = "codes"
 
 
 @dataclass
@@ -94,6 +102,10 @@ class Training:
     codes: NDArray[Any] = field(init=False)
     v: NDArray[Any] = field(init=False)
     gamma: float = field(init=False, default=1.0)
+    history: list[dict[str, float]] = field(init=False, default_factory=list)
+    _final_rounds: int = field(init=False, default=0)
+    _rng_state: Any = field(init=False, default=None)
+    _losses: tuple[Any, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         dtype = self.features[0].dtype
@@ -102,20 +114,48 @@ class Training:
         self.v = np.ones(n_sketches + n_images, dtype=dtype)
         self.codes = np.zeros((len(self.v), len(self.dictionaries[0])), dtype=dtype)
 
+    @property
+    def round_number(self) -> int:
+        """Rounds done."""
+        return len(self.history)
+
+    @property
+    def n_rounds(self) -> int:
+        """Most rounds that will be done."""
+        return self.options.n_rounds
+
     def losses(self) -> NDArray[Any]:
         """Reconstruction error of each sample, (n,)."""
-        return np.concatenate(
-            [
+        # Arrays of the state are replaced, never changed: the same ones have the same losses.
+        state = (self.codes, *self.dictionaries)
+        if not self._losses or any(
+            known is not now for known, now in zip(self._losses, state, strict=False)
+        ):
+            losses = [
                 reconstruction_losses(F, self.codes[rows], D)
                 for F, D, rows in zip(self.features, self.dictionaries, self.rows, strict=True)
             ]
-        )
+            self._losses = (*state, np.concatenate(losses))
+        return self._losses[-1].copy()  # type: ignore[no-any-return]
 
     def pacing_losses(self) -> NDArray[Any]:
         """Loss that the pacing step sees: with the L1 term where that is weighted by v^2."""
-        losses = self.losses()
+        if self.options.pacing_loss == "shadow":
+            alone = [
+                encode(F, D, self.options.alpha).codes
+                for F, D in zip(self.features, self.dictionaries, strict=True)
+            ]
+            losses = np.concatenate(
+                [
+                    reconstruction_losses(F, C, D)
+                    for F, C, D in zip(self.features, alone, self.dictionaries, strict=True)
+                ]
+            )
+            l1 = np.concatenate([np.abs(C).sum(axis=1) for C in alone])
+        else:
+            losses, l1 = self.losses(), np.abs(self.codes).sum(axis=1)
         if self.options.l1_weight == "v2":
-            losses += self.options.alpha * np.abs(self.codes).sum(axis=1)
+            losses += self.options.alpha * l1
         return losses
 
     def _curriculum_terms(self) -> list[CurriculumTerm]:
@@ -188,7 +228,12 @@ class Training:
 
     def step_codes(self) -> None:
         """Update the codes."""
-        self.codes = update_codes(self.code_problem(), start=self.codes).codes
+        self.codes = self._updated_codes(self.code_problem())
+
+    def _updated_codes(self, problem: CodeProblem) -> NDArray[Any]:
+        return update_codes(
+            problem, start=self.codes, solver=self.options.code_solver, device=self.options.device
+        ).codes
 
     def step_dictionaries(self) -> None:
         """Update both dictionaries."""
@@ -200,7 +245,7 @@ class Training:
             if self.options.dictionary_solver == "dual":
                 result = update_dictionary_dual(F, C, v, start=D, name=f"{side}_features")
             else:
-                result = update_dictionary(F, C, v, start=D)
+                result = update_dictionary(F, C, v, start=D, device=self.options.device)
             updated.append(result.dictionary)
         self.dictionaries = updated
 
@@ -226,37 +271,98 @@ class Training:
             entry[f"{name}_unused_atoms"] = float(len(unused_atoms(self.codes[rows])))
         return entry
 
-    def run(self, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
-        """Train; returns the history, one entry a round in each array.
-
-        Codes start uncoupled, every sample counting fully; gamma starts at half the median
-        loss and grows by ``eta`` a round until every sample is selected, then stays for a few
-        rounds more.
-        """
-        self.codes = update_codes(self.code_problem(graph=False), start=self.codes).codes
+    def start(self) -> None:
+        """Code every sample without the graph, counting fully, and set the first gamma."""
+        self.codes = self._updated_codes(self.code_problem(graph=False))
         if self.options.gamma0 is not None:
             self.gamma = self.options.gamma0
         else:
             self.gamma = max(0.5 * float(np.median(self.pacing_losses())), 1e-12)
-        history: list[dict[str, float]] = []
-        final_rounds = 0
-        for round_number in range(1, self.options.n_rounds + 1):
+
+    def run(
+        self, rng: np.random.Generator, callback: Callable[[Training], object] | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        """Train; returns the history, one entry a round in each array.
+
+        Codes start uncoupled, every sample counting fully; gamma starts at half the median
+        loss and grows by ``eta`` a round until every sample is selected, then stays for a few
+        rounds more. A state restored by `from_arrays` goes on where it was.
+
+        Parameters
+        ----------
+        rng : numpy Generator
+            Source of the draws; set to the restored state's.
+        callback : callable, optional
+            Called with this object after each round.
+        """
+        if self._rng_state is not None:
+            rng.bit_generator.state = self._rng_state
+        if not self.history:
+            self.start()
+        while self.round_number < self.options.n_rounds and self._final_rounds <= FINAL_ROUNDS:
             self.step_pacing()
             self.step_codes()
-            if float(self.v.mean()) > 0.5 and round_number <= (
+            if float(self.v.mean()) > 0.5 and self.round_number < (
                 self.options.n_rounds - NO_REPLACEMENT
             ):
                 self.replace_unused(rng)
             self.step_dictionaries()
-            history.append(self._record())
+            self.history.append(self._record())
             if self.options.regularizer != "none":
                 if float(self.v.min()) > SELECTED[self.options.regularizer]:
-                    final_rounds += 1
-                    if final_rounds > FINAL_ROUNDS:
-                        break
-                elif not final_rounds:
+                    self._final_rounds += 1
+                elif not self._final_rounds:
                     self.gamma *= self.options.eta
-        return _columns(history)
+            self._rng_state = rng.bit_generator.state
+            if callback is not None:
+                callback(self)
+        return _columns(self.history)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the state after a round, by name: enough to go on as if never interrupted."""
+        columns = _columns(self.history) if self.history else {}
+        draws = json.dumps(self._rng_state).encode()
+        return {
+            "codes": self.codes,
+            "v": self.v,
+            **{f"{side}_dictionary": D for side, D in zip(SIDES, self.dictionaries, strict=True)},
+            "gamma": np.array([self.gamma]),
+            "final_rounds": np.array([self._final_rounds]),
+            "rng": np.frombuffer(draws, dtype=np.uint8),
+            **{f"history_{name}": column for name, column in columns.items()},
+        }
+
+    def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Restore what `to_arrays` returned, on an object made of the same data and options.
+
+        Raises
+        ------
+        InputError
+            For arrays of another shape than the data and options need, or missing ones.
+        """
+        wanted: dict[str, tuple[int, ...]] = {"codes": self.codes.shape, "v": self.v.shape}
+        for side, D in zip(SIDES, self.dictionaries, strict=True):
+            wanted[f"{side}_dictionary"] = D.shape
+        for name, shape in wanted.items():
+            found = arrays[name].shape if name in arrays else None
+            if found != shape:
+                raise InputError(
+                    f"the training to resume has {name} of shape {found}, but these data and "
+                    f"options need {shape}; resume with the same ones, or start anew"
+                )
+        self.codes, self.v = arrays["codes"], arrays["v"]
+        self.dictionaries = [arrays[f"{side}_dictionary"] for side in SIDES]
+        self.gamma = float(arrays["gamma"][0])
+        self._final_rounds = int(arrays["final_rounds"][0])
+        self._rng_state = json.loads(arrays["rng"].tobytes())
+        names = [name for name in arrays if name.startswith("history_")]
+        self.history = [
+            {
+                name.removeprefix("history_"): float(value)
+                for name, value in zip(names, row, strict=True)
+            }
+            for row in zip(*(arrays[name] for name in names), strict=True)
+        ]
 
 
 def _columns(history: Sequence[dict[str, float]]) -> dict[str, NDArray[np.float64]]:
