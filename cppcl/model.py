@@ -8,15 +8,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.affinity import Within, within_weights
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError, NotFittedError
 from cppcl.estimator import Estimator
 from cppcl.graph import Laplacian, Normalize
-from cppcl.optim.codes import L1Weight, encode
+from cppcl.optim.codes import CodeSolver, L1Weight, encode
 from cppcl.optim.dictionary import DictionarySolver
 from cppcl.optim.initialization import AtomStart, Initialization, initial_dictionaries
-from cppcl.optim.pacing import Coupling, PacingSolver, Regularizer, Selection, check_options
-from cppcl.optim.training import Training, TrainingOptions
+from cppcl.optim.pacing import Coupling, PacingSolver, Regularizer, Selection
+from cppcl.optim.training import Training
+from cppcl.optim.training_options import PacingLoss, TrainingOptions
 from cppcl.preparation import Preparation
 from cppcl.training_data import SIDES, TrainingData
 from cppcl.validation import Floating, Labels, check_choice, check_flag, check_number
@@ -51,6 +53,8 @@ class CPRL(Estimator):
         Growth of gamma a round, above 1.
     n_rounds : int, default 40
         Most rounds; fewer are run once every sample has been selected for a while.
+    stop_when_selected : bool, default True
+        Whether training ends a few rounds after every sample is selected.
     mu : float, default 0.5
         Weight of the curricula in units of gamma and of pairs a sample; 0 ignores them.
     l1_weight : {'v2', 'none'}, default 'v2'
@@ -59,6 +63,10 @@ class CPRL(Estimator):
     coupling : {'trace', 'none', 'printed'}, default 'trace'
         Whether the graph acts on the pacing variables too. 'printed' is the form printed in the
         paper, for comparison: not convex, and not the term that the codes minimise.
+    pacing_loss : {'codes', 'shadow'}, default 'codes'
+        Whether pacing sees the loss of a sample's code, or of the code that it would have alone
+        and counting fully: with ``l1_weight='none'`` the former is largest for what is not yet
+        selected. With 'shadow' the steps minimise different objectives.
     selection : {'relaxed', 'binary'}, default 'relaxed'
         Whether pacing variables lie between 0 and 1, or are either; the latter is the
         mixed-integer form of regulariser A.
@@ -66,8 +74,20 @@ class CPRL(Estimator):
         Solver of the pacing step; the others take moderate numbers of samples only.
     dictionary_solver : {'gradient', 'dual'}, default 'gradient'
         Solver of the dictionary step; 'dual', the paper's, refuses fewer than 1.2 samples an atom.
+    code_solver : {'coordinate', 'gradient'}, default 'coordinate'
+        Solver of the code step: coordinate descent, or accelerated proximal gradient.
+    device : str, default 'cpu'
+        Where code and dictionary steps run, such as 'cuda', which needs
+        ``code_solver='gradient'``.
     normalize : {'mean_degree', 'sym', 'none'}, default 'mean_degree'
         Scale of the graph's weights.
+    within : {'none', 'knn', 'dense'}, default 'none'
+        Gaussian weights within a modality: none, between neighbours of the same class, or, as
+        printed in the paper, between all samples, which drowns the links between modalities.
+    n_neighbors : int, default 10
+        Neighbours of 'knn'.
+    sigma : float, default 1
+        Width of the Gaussian, for features of unit norm.
     initialization : {'joint', 'independent'}, default 'joint'
         Dictionaries from shared codes of linked pairs, or from each modality alone.
     atom_start : {'samples', 'principal', 'correlated'}, default 'samples'
@@ -112,7 +132,7 @@ class CPRL(Estimator):
         For an option out of range.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     history_: dict[str, NDArray[np.float64]]
 
     def __init__(
@@ -125,13 +145,20 @@ class CPRL(Estimator):
         gamma0: float | None = None,
         eta: float = 1.3,
         n_rounds: int = 40,
+        stop_when_selected: bool = True,
         mu: float = 0.5,
         l1_weight: L1Weight = "v2",
         coupling: Coupling = "trace",
+        pacing_loss: PacingLoss = "codes",
         selection: Selection = "relaxed",
         qp_solver: PacingSolver = "fista",
         dictionary_solver: DictionarySolver = "gradient",
+        code_solver: CodeSolver = "coordinate",
+        device: str = "cpu",
         normalize: Normalize = "mean_degree",
+        within: Within = "none",
+        n_neighbors: int = 10,
+        sigma: float = 1.0,
         initialization: Initialization = "joint",
         atom_start: AtomStart = "samples",
         n_initial_rounds: int = 10,
@@ -145,25 +172,27 @@ class CPRL(Estimator):
         seed: int = 0,
     ) -> None:
         self.n_atoms = check_number("n_atoms", n_atoms, least=1, whole=True)
-        self.alpha = check_number("alpha", alpha, least=0)
-        self.beta = check_number("beta", beta, least=0)
-        self.regularizer = check_choice("regularizer", regularizer, Regularizer)
-        if gamma0 is not None:
-            mend = ", or None for half the median loss; regularizer='none' switches pacing off"
-            check_number("gamma0", gamma0, above=0, why=mend)
+        self.alpha = alpha
+        self.beta = beta
+        self.regularizer = regularizer
         self.gamma0 = gamma0
-        self.eta = check_number("eta", eta, above=1, why=", so that gamma grows")
-        self.n_rounds = check_number("n_rounds", n_rounds, least=1, whole=True)
-        self.mu = check_number("mu", mu, least=0)
-        self.l1_weight = check_choice("l1_weight", l1_weight, L1Weight)
-        self.coupling = check_choice("coupling", coupling, Coupling)
-        self.selection = check_choice("selection", selection, Selection)
-        self.qp_solver = check_choice("qp_solver", qp_solver, PacingSolver)
-        check_options(regularizer, coupling, selection, qp_solver)
-        self.dictionary_solver = check_choice(
-            "dictionary_solver", dictionary_solver, DictionarySolver
-        )
+        self.eta = eta
+        self.n_rounds = n_rounds
+        self.stop_when_selected = stop_when_selected
+        self.mu = mu
+        self.l1_weight = l1_weight
+        self.coupling = coupling
+        self.pacing_loss = pacing_loss
+        self.selection = selection
+        self.qp_solver = qp_solver
+        self.dictionary_solver = dictionary_solver
+        self.code_solver = code_solver
+        self.device = device
+        self._training_options()  # checks them
         self.normalize = check_choice("normalize", normalize, Normalize)
+        self.within = check_choice("within", within, Within)
+        self.n_neighbors = check_number("n_neighbors", n_neighbors, least=1, whole=True)
+        self.sigma = check_number("sigma", sigma, above=0)
         self.initialization = check_choice("initialization", initialization, Initialization)
         self.atom_start = check_choice("atom_start", atom_start, AtomStart)
         self.n_initial_rounds = check_number(
@@ -180,6 +209,11 @@ class CPRL(Estimator):
         self.seed = check_number("seed", seed, least=0, whole=True)
         self._arrays: dict[str, NDArray[Any]] = {}
         self._preparations: dict[str, Preparation] = {}
+
+    def _training_options(self) -> TrainingOptions:
+        return TrainingOptions(
+            **{option.name: getattr(self, option.name) for option in fields(TrainingOptions)}
+        )
 
     def fit(
         self,
@@ -226,11 +260,19 @@ class CPRL(Estimator):
             (sketch_curriculum, image_curriculum),
             links,
         )
-        laplacian = data.laplacian(self.normalize)
         preparations = {side: self._preparation() for side in SIDES}
         sketches, images = (
             _prepared(preparations[side], F, f"{side}_features")
             for side, F in zip(SIDES, data.features, strict=True)
+        )
+        laplacian = data.laplacian(
+            self.normalize,
+            [
+                within_weights(
+                    F, of_side, self.within, n_neighbors=self.n_neighbors, sigma=self.sigma
+                )
+                for F, of_side in zip((sketches, images), data.labels, strict=True)
+            ],
         )
         rng = np.random.default_rng(self.seed)
         training = Training(
@@ -239,9 +281,7 @@ class CPRL(Estimator):
             laplacian,
             data.group_scale(),
             data.curricula,
-            TrainingOptions(
-                **{option.name: getattr(self, option.name) for option in fields(TrainingOptions)}
-            ),
+            self._training_options(),
         )
         history = training.run(rng)
         arrays: dict[str, NDArray[Any]] = {}

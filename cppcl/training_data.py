@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Self
@@ -91,11 +92,13 @@ class TrainingData:
         """Floating type of everything that is computed."""
         return self.features[0].dtype
 
-    def laplacian(self, normalize: Normalize) -> Laplacian:
-        """Graph between the modalities, by labels or by links."""
+    def laplacian(self, normalize: Normalize, within: Sequence[Any] = (None, None)) -> Laplacian:
+        """Graph by labels or by links, with these weights within either modality."""
+        sketches, images = within
+        rest: Any = {"normalize": normalize, "within": (sketches, images), "dtype": self.dtype}
         if self.links is None:
-            return Laplacian.from_labels(*self.labels, normalize=normalize, dtype=self.dtype)
-        return Laplacian.from_links(self.links, normalize=normalize, dtype=self.dtype)
+            return Laplacian.from_labels(*self.labels, **rest)
+        return Laplacian.from_links(self.links, **rest)
 
     def group_scale(self) -> NDArray[Any]:
         """Size of each sample's group, relative to the mean of its modality, (K + L,)."""

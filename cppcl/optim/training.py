@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,29 +16,24 @@ from cppcl.graph import Laplacian
 from cppcl.optim.code_problem import (
     CodeBlock,
     CodeProblem,
-    L1Weight,
     l1_weights,
     reconstruction_losses,
 )
-from cppcl.optim.codes import CodeSolver, encode, update_codes
+from cppcl.optim.codes import encode, update_codes
 from cppcl.optim.dictionary import (
-    DictionarySolver,
     replace_unused_atoms,
     unused_atoms,
     update_dictionary,
 )
 from cppcl.optim.dictionary_dual import update_dictionary_dual
 from cppcl.optim.pacing import (
-    Coupling,
     CurriculumTerm,
     GraphCoupling,
     PacingProblem,
-    PacingSolver,
     PrintedCoupling,
-    Regularizer,
-    Selection,
     update_pacing,
 )
+from cppcl.optim.training_options import TrainingOptions
 
 SIDES = ("sketch", "image")
 SELECTED = {"B": 0.9, "A": 0.999}
@@ -47,30 +42,6 @@ FINAL_ROUNDS = 5
 """Rounds at constant gamma once every sample is selected."""
 NO_REPLACEMENT = 10
 """Last rounds, in which unused atoms are left alone."""
-
-PacingLoss = Literal["codes", "shadow"]
-"""Whether pacing sees the loss of a sample's code, or of the code that it would have alone."""
-
-
-@dataclass(frozen=True)
-class TrainingOptions:
-    """Weights and schedule of the objective; see `cppcl.model.CPRL`."""
-
-    alpha: float
-    beta: float
-    regularizer: Regularizer
-    gamma0: float | None
-    eta: float
-    n_rounds: int
-    mu: float
-    l1_weight: L1Weight
-    coupling: Coupling = "trace"
-    selection: Selection = "relaxed"
-    qp_solver: PacingSolver = "fista"
-    dictionary_solver: DictionarySolver = "gradient"
-    code_solver: CodeSolver = "coordinate"
-    device: str = "cpu"
-    pacing_loss: PacingLoss = "codes"
 
 
 @dataclass
@@ -299,7 +270,7 @@ class Training:
             rng.bit_generator.state = self._rng_state
         if not self.history:
             self.start()
-        while self.round_number < self.options.n_rounds and self._final_rounds <= FINAL_ROUNDS:
+        while self.round_number < self.options.n_rounds and not self._finished():
             self.step_pacing()
             self.step_codes()
             if float(self.v.mean()) > 0.5 and self.round_number < (
@@ -317,6 +288,9 @@ class Training:
             if callback is not None:
                 callback(self)
         return _columns(self.history)
+
+    def _finished(self) -> bool:
+        return self.options.stop_when_selected and self._final_rounds > FINAL_ROUNDS
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the state after a round, by name: enough to go on as if never interrupted."""
