@@ -13,7 +13,15 @@ from cppcl.optim.pacing_binary import check_binary, solve_binary
 from cppcl.optim.pacing_certificate import kkt_residual
 from cppcl.optim.pacing_coupling import Coupling, GraphCoupling, PrintedCoupling
 from cppcl.optim.pacing_fista import SMOOTHING, Effort, solve_by_fista
-from cppcl.optim.pacing_problem import CurriculumTerm, PacingProblem, Regularizer, group_sizes
+from cppcl.optim.pacing_problem import (
+    CurriculumTerm,
+    GroupScale,
+    PacingProblem,
+    Regularizer,
+    RegularizerSign,
+    check_sign,
+    group_sizes,
+)
 from cppcl.optim.pacing_programs import solve_by_cvxpy, solve_by_osqp
 
 __all__ = [
@@ -22,11 +30,13 @@ __all__ = [
     "Coupling",
     "CurriculumTerm",
     "GraphCoupling",
+    "GroupScale",
     "PacingProblem",
     "PacingResult",
     "PacingSolver",
     "PrintedCoupling",
     "Regularizer",
+    "RegularizerSign",
     "Selection",
     "check_options",
     "group_sizes",
@@ -118,7 +128,7 @@ def update_pacing(
         raise InputError(f"selection={selection!r} is not one of {get_args(Selection)}")
     if selection == "binary":
         check_binary(problem)
-    if problem.regularizer == "none" or problem.separable:
+    if problem.separable:
         v, n_iter, converged = problem.separable_solution(), 0, True
     else:
         effort = Effort(smoothing, max_iter, tol)
@@ -132,9 +142,14 @@ def update_pacing(
 
 
 def check_options(
-    regularizer: Regularizer, coupling: Coupling, selection: Selection, qp_solver: PacingSolver
+    regularizer: Regularizer,
+    coupling: Coupling,
+    selection: Selection,
+    qp_solver: PacingSolver,
+    regularizer_sign: RegularizerSign = "corrected",
 ) -> None:
     """Refuse options that contradict each other, before any data are seen."""
+    check_sign(regularizer, regularizer_sign)
     if selection == "binary" and regularizer != "A":
         raise InputError(
             f"selection='binary' is a form of regulariser A, not of {regularizer!r}; use "

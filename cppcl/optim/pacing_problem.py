@@ -16,6 +16,12 @@ from cppcl.optim.pacing_coupling import GraphCoupling
 Regularizer = Literal["B", "A", "none"]
 """Self-paced regulariser of the paper, or none (every sample counts fully)."""
 
+RegularizerSign = Literal["corrected", "printed"]
+"""Sign of regulariser B: that under which it selects samples, or that of the paper."""
+
+GroupScale = Literal["relative", "size"]
+"""Sizes of groups in regulariser A: over their mean, or as printed in the paper."""
+
 
 class CurriculumTerm(NamedTuple):
     """One modality's curriculum in the pacing step."""
@@ -28,11 +34,22 @@ class CurriculumTerm(NamedTuple):
     """Weight of their hinge."""
 
 
-def group_sizes(labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Size of each sample's class over the mean of these sizes, (n,): E of regulariser A."""
+def group_sizes(labels: NDArray[np.int64], scale: GroupScale = "relative") -> NDArray[np.float64]:
+    """E of regulariser A for the samples of one modality, (n,).
+
+    Parameters
+    ----------
+    labels : (n,) int array
+        Number of each sample's group.
+    scale : {'relative', 'size'}, default 'relative'
+        'relative' divides the size of each sample's group by the mean of these sizes, so that
+        both modalities are paced alike and gamma means the same as in regulariser B. 'size', as
+        printed in the paper, paces the modality of larger groups more slowly.
+    """
+    if scale not in get_args(GroupScale):
+        raise InputError(f"group_scale={scale!r} is not one of {get_args(GroupScale)}")
     sizes = np.bincount(labels)[labels].astype(np.float64)
-    scaled: NDArray[np.float64] = sizes / sizes.mean()
-    return scaled
+    return sizes / sizes.mean() if scale == "relative" else sizes
 
 
 @dataclass(frozen=True)
@@ -41,8 +58,7 @@ class PacingProblem:
 
     ``sum_p l_p v_p^2 + beta v^T M v + R(v) + sum_modality mu sum_(i,j) max(0, v_i - v_j)`` with
     ``R_B = gamma sum (v^2 / 2 - v)`` and ``R_A = -gamma sum v_p / E_p``, both decreasing on
-    [0, 1]. (The paper prints regulariser B with the opposite sign, which selects no sample at
-    any gamma.)
+    [0, 1].
 
     Parameters
     ----------
@@ -60,6 +76,9 @@ class PacingProblem:
         Weight of the graph.
     curricula : sequence of CurriculumTerm
         Ordered pairs of either modality.
+    regularizer_sign : {'corrected', 'printed'}, default 'corrected'
+        'printed' is -R_B, as the paper prints it: an erratum, under which no sample is selected
+        at any gamma, since every term is least at ``v = 0``.
     """
 
     losses: NDArray[Any]
@@ -69,8 +88,10 @@ class PacingProblem:
     coupling: GraphCoupling | None = None
     beta: float = 0.0
     curricula: Sequence[CurriculumTerm] = ()
+    regularizer_sign: RegularizerSign = "corrected"
 
     def __post_init__(self) -> None:
+        check_sign(self.regularizer, self.regularizer_sign)
         if self.regularizer not in get_args(Regularizer):
             raise InputError(
                 f"regularizer={self.regularizer!r} is not one of {get_args(Regularizer)}"
@@ -83,13 +104,23 @@ class PacingProblem:
 
     @property
     def separable(self) -> bool:
-        """Whether samples are independent of each other."""
-        return self._coupled is None and not self.curricula
+        """Whether the minimiser has a closed form, sample by sample."""
+        return (
+            self.regularizer == "none"
+            or self.regularizer_sign == "printed"
+            or (self._coupled is None and not self.curricula)
+        )
 
     @property
     def convex(self) -> bool:
-        """Whether the objective is convex: all but for `PrintedCoupling`."""
-        return self._coupled is None or self._coupled.convex
+        """Whether the objective is convex: all but for what the paper prints."""
+        return self.regularizer_sign == "corrected" and (
+            self._coupled is None or self._coupled.convex
+        )
+
+    @property
+    def _sign(self) -> int:
+        return -1 if self.regularizer_sign == "printed" else 1
 
     @property
     def _coupled(self) -> GraphCoupling | None:
@@ -97,7 +128,7 @@ class PacingProblem:
 
     def quadratic(self) -> NDArray[Any]:
         """Diagonal a of the separable part ``sum a v^2 - b v``, (n,)."""
-        shift = self.gamma / 2 if self.regularizer == "B" else 0.0
+        shift = self._sign * self.gamma / 2 if self.regularizer == "B" else 0.0
         a: NDArray[Any] = self.losses + shift
         return a
 
@@ -105,7 +136,7 @@ class PacingProblem:
         """Coefficients b of the separable part ``sum a v^2 - b v``, (n,)."""
         if self.regularizer == "none":
             return np.zeros_like(self.losses)
-        b = np.full_like(self.losses, self.gamma)
+        b = np.full_like(self.losses, self._sign * self.gamma)
         if self.regularizer == "A" and self.group_scale is not None:
             b /= self.group_scale
         return b
@@ -181,10 +212,23 @@ class PacingProblem:
         return np.concatenate(pairs), np.concatenate(weights)
 
     def separable_solution(self) -> NDArray[Any]:
-        """Minimiser without graph and curricula, ``min(1, b / 2a)``, or 1 unpaced; (n,)."""
+        """Minimiser in closed form: ``min(1, b / 2a)``, or 1 unpaced; (n,)."""
         if self.regularizer == "none":
             return np.ones_like(self.losses)
+        if self.regularizer_sign == "printed":
+            return np.zeros_like(self.losses)
         a, b = self.quadratic(), self.linear()
         at_most_one = 2 * a <= b
         solution: NDArray[Any] = np.where(at_most_one, 1, b / np.where(at_most_one, 1, 2 * a))
         return solution.astype(self.losses.dtype, copy=False)
+
+
+def check_sign(regularizer: Regularizer, sign: RegularizerSign) -> None:
+    """Refuse a sign of a regulariser that has only one."""
+    if sign not in get_args(RegularizerSign):
+        raise InputError(f"regularizer_sign={sign!r} is not one of {get_args(RegularizerSign)}")
+    if sign == "printed" and regularizer != "B":
+        raise InputError(
+            f"regularizer_sign='printed' concerns regulariser B, not {regularizer!r}; use "
+            "regularizer='B', or regularizer_sign='corrected'"
+        )
