@@ -147,6 +147,16 @@ def test_the_printed_group_scale_slows_down_the_modality_of_larger_groups():
     np.testing.assert_allclose(paced["size"], np.repeat([1 / 4, 1 / 40], [4, 40]))
 
 
+def test_gamma_grows_until_all_are_selected_and_a_few_rounds_follow():
+    pacing = SelfPacing(sizes=[2], final_rounds=2, eta=2.0)
+    pacing.step(np.array([1.0, 3.0]))
+    outcomes = []
+    for least in (0.5, 0.95, 0.8, 0.95, 0.95):
+        pacing.v = np.array([least, 1.0])
+        outcomes.append((pacing.advance(), pacing.gamma))
+    assert outcomes == [(False, 2), (False, 2), (False, 2), (False, 2), (True, 2)]
+
+
 def test_without_a_regulariser_there_is_no_end():
     pacing, losses, codes = two_modalities(regularizer="none")
     for _ in range(10):
