@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from tasks.stages import STAGES
 
@@ -29,8 +30,12 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"cppcl {version('cppcl')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, module: str, help_text: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=help_text, description=help_text)
+    def command(
+        name: str, module: str, help_text: str, among: Any = commands
+    ) -> argparse.ArgumentParser:
+        sub: argparse.ArgumentParser = among.add_parser(
+            name, help=help_text, description=help_text
+        )
         sub.set_defaults(module=module)
         sub.add_argument(
             "--workspace",
@@ -42,7 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
         return sub
 
     run = command("run", "run", "run an experiment; stages that are stored are reused")
-    run.add_argument("experiment", help="emoji, folder, pairs, matrices or a YAML file")
+    run.add_argument("experiment", help="emoji, folder, cufs, ... or a YAML file")
     run.add_argument(
         "--set",
         dest="overrides",
@@ -78,9 +83,35 @@ def build_parser() -> argparse.ArgumentParser:
     options.add_argument(
         "experiment",
         nargs="?",
-        help="emoji, folder, pairs, matrices or a YAML file; without it, all options there are, "
-        "with their defaults",
+        help="emoji, folder, cufs, ... or a YAML file; without it, all options there are, with "
+        "their defaults",
     )
+
+    data = commands.add_parser(
+        "data",
+        help="look after data sets: what is here, what is missing, how to get it",
+        description="Data sets are kept in $CPPCL_DATA, or in the folder data of the workspace.",
+    )
+    actions = data.add_subparsers(dest="action", required=True, metavar="ACTION")
+    command("list", "data", "list data sets with size, terms and state", actions)
+    status = command(
+        "status", "data", "say what is here, what is missing and how to get it", actions
+    )
+    status.add_argument("names", nargs="*", metavar="NAME", help="data sets (default: all)")
+    get = command("get", "data", "download data sets", actions)
+    get.add_argument("names", nargs="+", metavar="NAME", help="data sets")
+    add = command("add", "data", "put archives or folders that you have in place", actions)
+    add.add_argument("name", metavar="NAME", help="data set")
+    add.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="archives or folders")
+    add.add_argument("--link", action="store_true", help="use a folder where it lies, uncopied")
+    preview = command("preview", "data", "write a contact sheet, a PNG, of a data set", actions)
+    preview.add_argument("name", metavar="NAME", help="data set")
+    preview.add_argument("--output", type=Path, metavar="FILE", help="default: NAME.png")
+    preview.add_argument("--classes", type=int, default=40, metavar="N", help="default 40")
+    preview.add_argument("--per-class", type=int, default=4, metavar="N", help="default 4")
+    splits = command("splits", "data", "write the splits of a data set's experiment", actions)
+    splits.add_argument("name", metavar="NAME", help="data set")
+    splits.add_argument("--output", type=Path, required=True, metavar="DIR", help="where to")
 
     store = command("store", "store", "look after the stored artifacts")
     store.add_argument(

@@ -95,7 +95,7 @@ class Chain:
             split,
             table=table,
             rule=protocol.split.rule,
-            options=protocol.split.model_dump(exclude={"rule", "seeds"}),
+            options=protocol.split.model_dump(exclude={"rule", "seeds", "target"}),
             seed=seed,
         )
 

@@ -28,6 +28,15 @@ def _check_n_train(n_train: int | float) -> int | float:
     return n_train
 
 
+def _check_amount(amount: int | float | None) -> int | float | None:
+    if amount is not None and (amount < 0 or (isinstance(amount, float) and not 0 < amount < 1)):
+        raise ValueError(f"{amount} must be a whole number of samples or a share below 1")
+    return amount
+
+
+Amount = Annotated[int | float | None, AfterValidator(_check_amount)]
+
+
 class Sides(Options):
     """Extractors of the two modalities."""
 
@@ -80,7 +89,49 @@ class CategorySplit(Options):
     )
 
 
-SplitOptions = Annotated[InstanceSplit | CategorySplit, Field(discriminator="rule")]
+class CountedSplit(Options):
+    """So many samples a class train, so many are the test: relevance is by label."""
+
+    rule: Literal["counted"] = Field(
+        "counted", description="So many samples of each class, as publications state it"
+    )
+    seeds: Seeds = Field((0, 1, 2), min_length=1, description="One split a seed")
+    train_sketches: Amount = Field(
+        None, description="Training sketches a class, null for the rest"
+    )
+    train_images: Amount = Field(None, description="Training images a class, null for the rest")
+    test_sketches: Amount = Field(None, description="Test sketches a class, null for the rest")
+    test_images: Amount = Field(None, description="Test images a class, null for the rest")
+    sketch_order: Literal["random", "name"] = Field(
+        "random", description="Test sketches are drawn, or the last ones by name"
+    )
+
+
+class UnseenSplit(Options):
+    """Whole classes are held out (zero-shot): relevance is by label."""
+
+    rule: Literal["unseen"] = Field("unseen", description="Classes that training never sees")
+    seeds: Seeds = Field((0,), min_length=1, description="One split a seed")
+    n_labels: int = Field(30, ge=1, description="Test classes, drawn where labels is empty")
+    minimum_images: int = Field(400, ge=1, description="Images of a class that may be drawn")
+    labels: tuple[str, ...] = Field((), description="Test classes, where they are published")
+
+
+class FileSplit(Options):
+    """A split that a file names."""
+
+    rule: Literal["file"] = Field("file", description="A split that a file names")
+    seeds: Seeds = Field((0,), min_length=1, description="What {seed} in path stands for")
+    path: str = Field(description="JSON file, or a split that comes along (cufs-official)")
+    target: Literal["groups", "labels"] = Field(
+        "labels", description="Whether instances or classes are relevant"
+    )
+
+
+SplitOptions = Annotated[
+    InstanceSplit | CategorySplit | CountedSplit | UnseenSplit | FileSplit,
+    Field(discriminator="rule"),
+]
 
 
 def _name_methods(methods: Any) -> Any:
@@ -107,6 +158,8 @@ class Protocol(Options):
     @property
     def target(self) -> Literal["groups", "labels"]:
         """Column of the sample table that says which pictures belong together."""
+        if isinstance(self.split, FileSplit):
+            return self.split.target
         return "groups" if self.split.rule == "instance" else "labels"
 
 

@@ -79,8 +79,13 @@ class RegisteredOptions(Options):
         return {
             name: value
             for name, value in self.model_dump(mode="json").items()
-            if name != type(self).discriminator() and not isinstance(getattr(self, name), Path)
+            if name != type(self).discriminator() and not self._is_place(name)
         }
+
+    def _is_place(self, name: str) -> bool:
+        """Whether a field says where a file lies, or would if it were given."""
+        annotation = type(self).model_fields[name].annotation
+        return isinstance(getattr(self, name), Path) or Path in get_args(annotation)
 
     @property
     def registered_name(self) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from cppcl.datasets import DATASETS
+from cppcl.datasets import DATASETS, PublishedSet
+from cppcl.datasets.mirrors import Listener
 from cppcl.datasets.table import SampleTable
 from storage import Artifact, Recipe, Reference, Store, Writer, read_zarr
-from tasks.progress import say
+from tasks.progress import Progress, say, tell
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
@@ -44,7 +45,10 @@ def fetch_data(
         Whether a stored table is taken.
     """
     data_set = DATASETS[name](**{k: without_zarr(v, workspace) for k, v in options.items()})
-    root = data_set.fetch(workspace.data)
+    if isinstance(data_set, PublishedSet):
+        root = data_set.fetch(workspace.data, listener())
+    else:
+        root = data_set.fetch(workspace.data)
     table = data_set.table(root)
     findings = [*data_set.findings(root), *table.repetitions()]
     for finding in findings:
@@ -63,6 +67,15 @@ def fetch_data(
 
 
 fetch = stage_task(fetch_data)
+
+
+def listener() -> Listener:
+    """Passes on what downloading and unpacking tell, in megabytes."""
+
+    def show(what: str, done: int, total: int) -> None:
+        tell(Progress("fetch", f"{what}, MB", done // 1_000_000, max(1, total // 1_000_000)))
+
+    return Listener(say=say, progress=show)
 
 
 def without_zarr(value: Any, workspace: Workspace) -> Any:

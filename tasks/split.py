@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from cppcl.datasets.splits import Split, category_split, instance_split
+from cppcl.datasets.splits import (
+    Split,
+    category_split,
+    counted_split,
+    instance_split,
+    named_split,
+    split_text,
+    unseen_split,
+)
 from storage import Recipe, Reference, Store, Writer
 from tasks.fetch import open_pictures
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
 VERSION = "1"
-RULES = {"instance": instance_split, "category": category_split}
+RULES: dict[str, Callable[..., Split]] = {
+    "instance": instance_split,
+    "category": category_split,
+    "counted": counted_split,
+    "unseen": unseen_split,
+    "file": named_split,
+}
 PARTS = ("train_sketches", "train_images", "test_sketches", "test_images")
 
 
@@ -28,7 +44,12 @@ def split_table(
 ) -> StageResult:
     """Publish the split of a sample table by one rule and seed."""
     store = workspace.store
-    recipe = Recipe("split", VERSION, {"rule": rule, "seed": seed, **options}, {"table": table})
+    parameters = {"rule": rule, "seed": seed, **options}
+    if rule == "file":
+        # What the file says counts, not where it lies.
+        text = split_text(options["path"], seed)
+        parameters["path"] = hashlib.sha256(text.encode()).hexdigest()
+    recipe = Recipe("split", VERSION, parameters, {"table": table})
 
     def create(writer: Writer) -> None:
         split = RULES[rule](open_pictures(store, table).table, seed=seed, **options)

@@ -30,8 +30,9 @@ class Workspace:
 
     @property
     def data(self) -> Path:
-        """Pictures that data sets made or downloaded."""
-        return self.root / "data"
+        """Pictures that data sets made or downloaded; ``$CPPCL_DATA`` where that is set."""
+        shared = os.environ.get("CPPCL_DATA")
+        return Path(shared) if shared else self.root / "data"
 
     @property
     def runs(self) -> Path:

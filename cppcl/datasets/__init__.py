@@ -1,25 +1,45 @@
 """Data sets: functions that return a sample table and a licence line."""
 
 from cppcl.datasets.base import DataSet
+from cppcl.datasets.cufs import Cufs
 from cppcl.datasets.emoji import Emoji
+from cppcl.datasets.flickr15k import Flickr15k
 from cppcl.datasets.folder import Folder, images_only
 from cppcl.datasets.matrices import Matrices
+from cppcl.datasets.pacs import Pacs
+from cppcl.datasets.published import PublishedSet
+from cppcl.datasets.qmul import Qmul
+from cppcl.datasets.qmul_test import QmulTest
 from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.datasets.tuberlin import TuBerlin
 
 DATASETS: dict[str, type[DataSet]] = {
     Emoji.name: Emoji,
     Folder.name: Folder,
     Matrices.name: Matrices,
+    Cufs.name: Cufs,
+    Flickr15k.name: Flickr15k,
+    Qmul.name: Qmul,
+    QmulTest.name: QmulTest,
+    TuBerlin.name: TuBerlin,
+    Pacs.name: Pacs,
 }
 
 __all__ = [
     "DATASETS",
     "MODALITIES",
+    "Cufs",
     "DataSet",
     "Emoji",
+    "Flickr15k",
     "Folder",
     "Matrices",
     "Modality",
+    "Pacs",
+    "PublishedSet",
+    "Qmul",
+    "QmulTest",
     "SampleTable",
+    "TuBerlin",
     "images_only",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,15 +30,18 @@ def file_sha256(path: Path) -> str:
 
 
 @contextmanager
-def made_whole(target: Path) -> Iterator[Path]:
+def made_whole(target: Path, *, unless: Callable[[], bool] | None = None) -> Iterator[Path]:
     """Give a temporary folder that becomes `target` by one rename when the block succeeds.
 
-    When another process made `target` meanwhile, that one stays.
+    When another process made `target` meanwhile, that one stays; where `unless` is true at the
+    end, nothing is made.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
     try:
         yield partial
+        if unless is not None and unless():
+            return
         partial.chmod(0o755)
         try:
             partial.rename(target)

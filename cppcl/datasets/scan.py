@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -68,14 +69,41 @@ def scan_pictures(root: Path, folder: str) -> Scan:
     files: dict[str, str] = {}
     system: list[str] = []
     others: list[str] = []
+    for path, is_system in walk(top):
+        shown = path.relative_to(root).as_posix()
+        if is_system:
+            system.append(shown)
+        elif path.suffix.casefold() not in suffixes:
+            others.append(shown)
+        else:
+            check_regular(path)
+            _add(files, path, path.relative_to(top), shown)
+    if not files:
+        raise InputError(f"{top} holds no pictures; known are {' '.join(sorted(suffixes))}")
+    return Scan(folder, dict(sorted(files.items())), tuple(sorted(system)), tuple(sorted(others)))
+
+
+def walk(top: Path) -> Iterator[tuple[Path, bool]]:
+    """Every file below a folder, links followed, in no order; hidden ones are not entered.
+
+    Yields
+    ------
+    (Path, bool)
+        A file, and whether it, or the folder that stands for all its files, is hidden or left
+        behind by an operating system.
+
+    Raises
+    ------
+    InputError
+        A folder cannot be listed, or a link leads back to itself or one of its parents.
+    """
     stack: list[tuple[Path, tuple[str, ...]]] = [(top, (os.path.realpath(top),))]
     while stack:
         directory, ancestors = stack.pop()
         for entry in _entries(directory):
             path = Path(entry.path)
-            shown = path.relative_to(root).as_posix()
             if entry.name.startswith(".") or entry.name.casefold() in SYSTEM_NAMES:
-                system.append(shown)
+                yield path, True
             elif _is_dir(entry):
                 real = os.path.realpath(path)
                 if real in ancestors:
@@ -83,15 +111,14 @@ def scan_pictures(root: Path, folder: str) -> Scan:
                         f"{path} is a symbolic link to {real}, which holds it: remove the link"
                     )
                 stack.append((path, (*ancestors, real)))
-            elif path.suffix.casefold() not in suffixes:
-                others.append(shown)
-            elif path.exists() and not path.is_file():
-                raise InputError(f"{path} is a pipe, a socket or a device: remove it")
             else:
-                _add(files, path, path.relative_to(top), shown)
-    if not files:
-        raise InputError(f"{top} holds no pictures; known are {' '.join(sorted(suffixes))}")
-    return Scan(folder, dict(sorted(files.items())), tuple(sorted(system)), tuple(sorted(others)))
+                yield path, False
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what would block when read."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is a pipe, a socket or a device: remove it")
 
 
 def _entries(directory: Path) -> list[os.DirEntry[str]]:

@@ -1,10 +1,13 @@
 """Splits into training and test samples: seeded rules, and published files."""
 
+from cppcl.datasets.splits.counted import counted_split, unseen_split
 from cppcl.datasets.splits.published import (
+    named_split,
     published_names,
     published_split,
     published_text,
     split_from_text,
+    split_text,
     split_to_text,
 )
 from cppcl.datasets.splits.seeded import (
@@ -18,10 +21,14 @@ __all__ = [
     "Split",
     "category_findings",
     "category_split",
+    "counted_split",
     "instance_split",
+    "named_split",
     "published_names",
     "published_split",
     "published_text",
     "split_from_text",
+    "split_text",
     "split_to_text",
+    "unseen_split",
 ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cppcl.datasets.splits.seeded import Split
 from cppcl.datasets.table import Modality, SampleTable
@@ -51,6 +53,9 @@ def split_to_text(split: Split, table: SampleTable, *, rule: str, seed: int) -> 
 def split_from_text(text: str, table: SampleTable, *, exact: bool = True) -> Split:
     """Inverse of `split_to_text`.
 
+    Instead of ids, a part may hold the word ``rest``: all samples of its modality that the other
+    side does not name; training leaves out those with the content of a test sample, too.
+
     Parameters
     ----------
     text : str
@@ -74,17 +79,13 @@ def split_from_text(text: str, table: SampleTable, *, exact: bool = True) -> Spl
         raise InputError(f"a split file has the keys {sorted(wanted)}; some are missing")
     if document["format"] != _FORMAT:
         raise InputError(f"split file has format {document['format']}; known is {_FORMAT}")
-    rows = {}
+    rows: dict[str, NDArray[np.int64]] = {}
     for part, modality in _PARTS.items():
-        numbers = {name: row for row, name in enumerate(table.column("ids", modality))}
-        missing = [name for name in document[part] if name not in numbers]
-        if missing:
-            shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
-            raise InputError(
-                f"{len(missing)} of {len(document[part])} samples of {part} are not among the "
-                f"{modality} samples of the table: {shown}"
-            )
-        rows[part] = np.array(sorted(numbers[name] for name in document[part]), dtype=np.int64)
+        if document[part] != "rest":
+            rows[part] = _rows_of_ids(document[part], table, part, modality)
+    for part, modality in _PARTS.items():
+        if document[part] == "rest":
+            rows[part] = _rest(table, modality, part, rows)
     for kind in ("sketches", "images"):
         chosen = np.concatenate([rows[f"train_{kind}"], rows[f"test_{kind}"]])
         if len(np.unique(chosen)) != len(chosen):
@@ -95,6 +96,34 @@ def split_from_text(text: str, table: SampleTable, *, exact: bool = True) -> Spl
             "files, labels or groups differ); exact=False uses the ids alone"
         )
     return Split(**rows)
+
+
+def _rows_of_ids(
+    names: list[str], table: SampleTable, part: str, modality: Modality
+) -> NDArray[np.int64]:
+    numbers = {name: row for row, name in enumerate(table.column("ids", modality))}
+    missing = [name for name in names if name not in numbers]
+    if missing:
+        shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+        raise InputError(
+            f"{len(missing)} of {len(names)} samples of {part} are not among the "
+            f"{modality} samples of the table: {shown}"
+        )
+    return np.array(sorted(numbers[name] for name in names), dtype=np.int64)
+
+
+def _rest(
+    table: SampleTable, modality: Modality, part: str, rows: dict[str, NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    side, _, kind = part.partition("_")
+    other = "test" if side == "train" else "train"
+    if f"{other}_{kind}" not in rows:
+        raise InputError(f"{part} and {other}_{kind} are both the rest; one must name its samples")
+    named = rows[f"{other}_{kind}"]
+    content = table.column("sha256", modality)
+    seen = {content[row] for row in named} if side == "train" else set()
+    rest = np.setdiff1d(np.arange(len(content), dtype=np.int64), named)
+    return rest[[content[row] not in seen for row in rest]]
 
 
 def published_names() -> list[str]:
@@ -115,3 +144,33 @@ def published_text(name: str) -> str:
 def published_split(name: str, table: SampleTable, *, exact: bool = True) -> Split:
     """Return a published split, checked against the table."""
     return split_from_text(published_text(name), table, exact=exact)
+
+
+def split_text(path: str, seed: int) -> str:
+    """Text of a split file.
+
+    Parameters
+    ----------
+    path : str
+        A JSON file, or the name of a split that comes with the library; ``{seed}`` in it stands
+        for the seed.
+    seed : int
+        What is put there.
+
+    Raises
+    ------
+    InputError
+        There is no such file or name.
+    """
+    name = path.replace("{seed}", str(seed))
+    if not name.endswith(".json"):
+        return published_text(name)
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"split file {name!r} cannot be read ({error})") from error
+
+
+def named_split(table: SampleTable, *, seed: int, path: str) -> Split:
+    """Return the split of a file, or one that comes with the library, found by sample ids."""
+    return split_from_text(split_text(path, seed), table, exact=False)

@@ -53,13 +53,13 @@ def instance_split(table: SampleTable, *, seed: int, n_train: int | float) -> Sp
     if isinstance(n_train, float):
         if not 0 < n_train < 1:
             raise InputError(f"n_train is {n_train}; a share must lie between 0 and 1")
-        n_train = _share(n_train, len(groups))
+        n_train = share_of(n_train, len(groups))
     if not 0 < n_train < len(groups):
         raise InputError(
             f"n_train is {n_train}, but {len(groups)} groups have both a sketch and an image: "
             f"it must lie between 1 and {len(groups) - 1}"
         )
-    return _split(table, set(_shuffled(groups, seed)[:n_train]), groups)
+    return _split(table, set(shuffled(groups, seed)[:n_train]), groups)
 
 
 def category_split(
@@ -101,12 +101,12 @@ def category_split(
     train: set[str] = set()
     for sides in used.values():
         both = sides["sketch"] & sides["image"]
-        n_both = _share(train_share, len(both))
-        train.update(_shuffled(both, seed)[:n_both])
+        n_both = share_of(train_share, len(both))
+        train.update(shuffled(both, seed)[:n_both])
         for modality in MODALITIES:
             alone = sides[modality] - both
-            n_alone = _share(train_share, len(sides[modality])) - n_both
-            train.update(_shuffled(alone, seed)[: max(0, n_alone)])
+            n_alone = share_of(train_share, len(sides[modality])) - n_both
+            train.update(shuffled(alone, seed)[: max(0, n_alone)])
     taking_part = {g for sides in used.values() for m in MODALITIES for g in sides[m]}
     return _split(table, train, taking_part)
 
@@ -130,13 +130,13 @@ def category_findings(table: SampleTable, *, minimum_groups: int = 10) -> list[s
     return found
 
 
-def _share(share: float, n: int) -> int:
+def share_of(share: float, n: int) -> int:
     """Round half up, and leave at least one on either side where n > 1."""
     count = int(share * n + 0.5)
     return min(max(count, 1), n - 1) if n > 1 else count
 
 
-def _shuffled(names: Collection[str], seed: int) -> list[str]:
+def shuffled(names: Collection[str], seed: int) -> list[str]:
     """Order by a hash: independent of any library's random generator and of other names."""
     return sorted(names, key=lambda n: (hashlib.sha256(f"{seed}\0{n}".encode()).digest(), n))
 

@@ -15,6 +15,12 @@ def test_folder_appears_whole(tmp_path):
     assert list(target.parent.iterdir()) == [target]
 
 
+def test_nothing_is_made_where_nothing_came(tmp_path):
+    with made_whole(tmp_path / "data", unless=lambda: True) as partial:
+        (partial / "x").write_text("1")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_failure_leaves_nothing(tmp_path):
     def fail():
         with made_whole(tmp_path / "data") as partial:
@@ -43,7 +49,8 @@ def test_target_that_cannot_be_made(tmp_path):
 
 
 def test_registry_names_its_entries():
-    assert sorted(DATASETS) == ["emoji", "folder", "matrices"]
+    published = ["cufs", "flickr15k", "pacs", "qmul", "qmul-test", "tuberlin"]
+    assert sorted(DATASETS) == sorted(["emoji", "folder", "matrices", *published])
     for name, data_set in DATASETS.items():
         assert data_set.name == name
         assert data_set.version >= 1

@@ -191,11 +191,12 @@ def emoji(tmp_path_factory):
     return Emoji().table(Emoji().fetch(tmp_path_factory.mktemp("data")))
 
 
-def test_six_splits_are_published():
-    assert published_names() == [
-        f"emoji-{protocol}-{seed}" for protocol in ("category", "instance") for seed in range(3)
-    ]
-    with pytest.raises(InputError, match=r"no published split 'x'; there are emoji-category-0"):
+def test_splits_are_published():
+    emoji = [f"emoji-{p}-{seed}" for p in ("category", "instance") for seed in range(3)]
+    others = ["cufs-official", *(f"cufs-random-{seed}" for seed in range(5))]
+    others += [f"{p}-{seed}" for p in ("pacs-category", "qmul-test-half") for seed in range(3)]
+    assert published_names() == sorted([*emoji, *others, "qmul-test-part"])
+    with pytest.raises(InputError, match=r"no published split 'x'; there are cufs-official"):
         published_text("x")
 
 
