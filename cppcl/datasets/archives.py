@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from cppcl.datasets.download import DiskErrors
-from cppcl.datasets.scan import check_regular, walk
+from cppcl.datasets.scan import check_regular, is_system_name, walk
 from cppcl.errors import InputError
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
@@ -120,6 +120,9 @@ def members(
         for number, member in enumerate(entries(source, name), start=1):
             if number > limits.n_files:
                 raise InputError(f"{source}: more than {limits.n_files} entries; not unpacked")
+            inside = member.name.removeprefix(f"{name}/").split("/")
+            if any(map(is_system_name, inside)):
+                continue
             if is_archive(member.name) and not member.link and limits.depth:
                 yield from _nested(member, scratch, limits)
             else:

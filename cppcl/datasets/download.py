@@ -125,6 +125,7 @@ class ResumingDownloader:
 
     def _continue(self, url: str) -> None:
         import requests
+        from urllib3.exceptions import HTTPError
 
         received = self._received(url)
         headers = {"Accept-Encoding": "identity"}
@@ -137,11 +138,7 @@ class ResumingDownloader:
                 url, headers=headers, stream=True, timeout=self.patience.timeout
             ) as response:
                 self._receive(url, response, received)
-        except (
-            requests.ConnectionError,
-            requests.Timeout,
-            requests.exceptions.ChunkedEncodingError,
-        ) as error:
+        except (requests.ConnectionError, requests.Timeout, HTTPError) as error:
             raise _TemporaryError(f"the connection failed ({_innermost(error)})") from error
         except requests.RequestException as error:
             raise DownloadError(f"{url}: {error}") from error
@@ -183,7 +180,8 @@ class ResumingDownloader:
         with self._disk_errors(), self.partial.open("r+b" if received else "wb") as file:
             file.seek(received)
             file.truncate()
-            for block in response.iter_content(_BLOCK):
+            # Whatever has arrived, at once: where the connection breaks, all of it is kept.
+            while block := response.raw.read1(_BLOCK, decode_content=False):
                 file.write(block)
                 received += len(block)
                 self.progress(received, total)

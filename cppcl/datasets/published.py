@@ -180,7 +180,7 @@ class PublishedSet:
         """Counts that differ from the published ones, and files that were passed over."""
         contents = self._contents(Path(root))
         found = [
-            f"{part.name}: {len(contents.files[part.name])} of {part.expected} files are here."
+            f"{part.name}: {len(contents.files[part.name]):,} of {part.expected:,} files are here."
             for part in self.needed
             if len(contents.files[part.name]) != part.expected
         ]

@@ -102,7 +102,7 @@ def walk(top: Path) -> Iterator[tuple[Path, bool]]:
         directory, ancestors = stack.pop()
         for entry in _entries(directory):
             path = Path(entry.path)
-            if entry.name.startswith(".") or entry.name.casefold() in SYSTEM_NAMES:
+            if is_system_name(entry.name):
                 yield path, True
             elif _is_dir(entry):
                 real = os.path.realpath(path)
@@ -113,6 +113,11 @@ def walk(top: Path) -> Iterator[tuple[Path, bool]]:
                 stack.append((path, (*ancestors, real)))
             else:
                 yield path, False
+
+
+def is_system_name(name: str) -> bool:
+    """Whether a file or folder is hidden or left behind by an operating system."""
+    return name.startswith(".") or name.casefold() in SYSTEM_NAMES
 
 
 def check_regular(path: Path) -> None:
