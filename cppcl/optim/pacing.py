@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
@@ -50,7 +51,7 @@ Selection = Literal["relaxed", "binary"]
 """Whether pacing variables lie between 0 and 1, or are either."""
 
 PACING_SOLVERS = {"fista": solve_by_fista, "osqp": solve_by_osqp, "cvxpy": solve_by_cvxpy}
-"""Solvers by name: from problem, start and effort to v in [0, 1], iterations, converged."""
+"""Solvers by name: from a problem, a start and an effort to a `Solution`."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class PacingResult:
         of the objective by changing one sample, relative to the same scale.
     selection : {'relaxed', 'binary'}
         Over what the objective was minimised.
+    multipliers : (P,) array or None
+        Multiplier of each listed pair at v, from 0 to its weight, that the solver found.
     """
 
     v: NDArray[Any]
@@ -81,6 +84,7 @@ class PacingResult:
     converged: bool
     kkt: float
     selection: Selection = "relaxed"
+    multipliers: NDArray[np.float64] | None = None
 
 
 def update_pacing(
@@ -105,17 +109,19 @@ def update_pacing(
     start : (n,) array
         Pacing variables to start from, in [0, 1].
     solver : {'fista', 'osqp', 'cvxpy'}, default 'fista'
-        FISTA on a Huberised hinge: matrix-free, for any number of samples. The others solve the
-        quadratic program with slack variables, by OSQP or by cvxpy's Clarabel.
+        Accelerated proximal gradient with exact order of the pairs: matrix-free, for any number
+        of samples. The others solve the quadratic program with slack variables, by OSQP or by
+        cvxpy's Clarabel.
     selection : {'relaxed', 'binary'}, default 'relaxed'
         'binary' is the mixed-integer form of regulariser A: exact without graph and curricula
         and up to 20 samples, else a heuristic; see `cppcl.optim.pacing_binary.solve_binary`.
     smoothing : sequence of float
-        Widths of the Huberised hinge, decreasing; for 'fista' alone.
+        For 'fista' alone: widths, decreasing, of the Huberised hinge of curricula that do not
+        list their pairs.
     max_iter : int, default 1000
-        Iterations at each width; for 'fista' alone.
+        Iterations of 'fista' at most.
     tol : float, default 1e-6
-        Largest change of a pacing variable that ends a width; for 'fista' alone.
+        Largest residual of the optimality conditions that ends 'fista'.
 
     Raises
     ------
@@ -128,17 +134,19 @@ def update_pacing(
         raise InputError(f"selection={selection!r} is not one of {get_args(Selection)}")
     if selection == "binary":
         check_binary(problem)
+    multipliers: NDArray[np.float64] | None = None
     if problem.separable:
         v, n_iter, converged = problem.separable_solution(), 0, True
     else:
         effort = Effort(smoothing, max_iter, tol)
-        v, n_iter, converged = PACING_SOLVERS[solver](problem, start, effort)
+        v, n_iter, converged, multipliers = PACING_SOLVERS[solver](problem, start, effort)
         if problem.value(v) > problem.value(start):
-            v = start
+            v, multipliers = start, None
     if selection == "binary":
         v, n_iter, residual = solve_binary(problem, v, start)
         return PacingResult(v, problem.value(v), n_iter, True, residual, selection)
-    return PacingResult(v, problem.value(v), n_iter, converged, kkt_residual(problem, v))
+    residual = kkt_residual(problem, v, multipliers)
+    return PacingResult(v, problem.value(v), n_iter, converged, residual, multipliers=multipliers)
 
 
 def check_options(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.optim.pacing_problem import PacingProblem
+from cppcl.optim.pacing_problem import PacingProblem, check_listed
 
 ENUMERATED = 20
 """Most samples of which all selections are tried."""
@@ -25,6 +25,7 @@ def check_binary(problem: PacingProblem) -> None:
             f"selection='binary' is a form of regulariser A, not of {problem.regularizer!r}; use "
             "regularizer='A', or selection='relaxed'"
         )
+    check_listed(problem, "selection='binary'")
     n = len(problem.losses)
     if n > LARGEST and not problem.separable:
         raise InputError(

@@ -16,6 +16,7 @@ TIE = 1e-3
 def kkt_residual(
     problem: PacingProblem,
     v: NDArray[Any],
+    multipliers: NDArray[np.float64] | None = None,
     *,
     tie: float = TIE,
     max_iter: int = 200,
@@ -37,6 +38,9 @@ def kkt_residual(
         Huberised over a width `tie`, a subgradient in the same sense, is used.
     v : (n,) array
         Pacing variables in [0, 1].
+    multipliers : (P,) array, optional
+        A guess of the listed pairs' multipliers, such as those a solver returns; those of the
+        Huberised hinge, which are exact for what minimises that, where None.
     tie : float, default 1e-3
         Pairs that differ by at most this count as equal.
     max_iter : int, default 200
@@ -51,43 +55,36 @@ def kkt_residual(
         the gradient (`PacingProblem.gradient_scale`): in units of v, the same for objectives
         that differ by a factor. Zero for optimal v; at most 1.
     """
+    from cppcl.optim.pacing_kernels import add_pairs
+
     if problem.regularizer == "none" or not len(v):
         return 0.0
-    scale = problem.gradient_scale(v)
-    gradient = problem.smooth_gradient(v).astype(np.float64)
-    v = v.astype(np.float64)
-    harder, easier, caps, multipliers = [], [], [], []
-    for rows, curriculum, mu in problem.curricula:
-        pairs = getattr(curriculum, "pairs", None)
-        if pairs is None:
-            gradient[rows] += mu * curriculum.smoothed_gradient(v[rows], tie)[1]
-            continue
-        violation = v[rows][pairs[:, 0]] - v[rows][pairs[:, 1]]
-        tied = np.abs(violation) <= tie
-        _add_pairs(gradient, pairs[violation > tie] + rows.start, mu)
-        harder.append(pairs[tied, 0] + rows.start)
-        easier.append(pairs[tied, 1] + rows.start)
-        caps.append(np.full(int(tied.sum()), float(mu)))
-        # The multipliers of the Huberised hinge: exact for what minimises that.
-        multipliers.append(mu * np.clip(violation[tied] / tie, 0, 1))
+    exact, v = problem.in_float64(), v.astype(np.float64)
+    scale = exact.gradient_scale(v)
+    gradient = exact.smoothed_gradient(v, tie)
+    pairs, caps = exact.listed_pairs()
+    violation = v[pairs[:, 0]] - v[pairs[:, 1]]
+    tied = np.abs(violation) <= tie
+    settled = pairs[violation > tie], caps[violation > tie]
+    add_pairs(*settled, gradient)
     lower, upper = -scale * (1 - v), scale * v
-    if not sum(map(len, harder)):
-        return float(np.abs(np.clip(gradient, lower, upper)).max()) / scale
-    i, j, cap = map(np.concatenate, (harder, easier, caps))
-    degree = np.bincount(np.concatenate([i, j]), minlength=len(v))
-    curvature = (degree[i] + degree[j]).astype(np.float64)
+    if multipliers is None:
+        multipliers = caps * np.clip(violation / tie, 0, 1)
+    pairs, caps, x = pairs[tied], caps[tied], np.clip(multipliers[tied], 0, caps[tied])
+    degree = np.bincount(pairs.ravel(), minlength=len(v))
+    curvature = degree[pairs].sum(axis=1).astype(np.float64)
 
-    def residual(x: NDArray[Any]) -> NDArray[Any]:
-        total = gradient + np.bincount(i, x, len(v)) - np.bincount(j, x, len(v))
+    def residual(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        total = gradient.copy()
+        add_pairs(pairs, x, total)
         return np.clip(total, lower, upper)
 
-    x = Y = np.concatenate(multipliers)
-    left = residual(x)
-    best, t = float(np.abs(left).max()), 1.0
-    for _ in range(max_iter):
+    Y, t, left = x, 1.0, residual(x)
+    best = float(np.abs(left).max())
+    for _ in range(max_iter if len(pairs) else 0):
         if best <= tol * scale:
             break
-        x_new = np.clip(Y - (left[i] - left[j]) / curvature, 0, cap)
+        x_new = np.clip(Y - (left[pairs[:, 0]] - left[pairs[:, 1]]) / curvature, 0, caps)
         best = min(best, float(np.abs(residual(x_new)).max()))
         change = x_new - x
         if float(np.vdot((Y - x_new) * curvature, change)) > 0:
@@ -99,10 +96,3 @@ def kkt_residual(
             break
         left = residual(Y)
     return best / scale
-
-
-def _add_pairs(gradient: NDArray[np.float64], pairs: NDArray[np.int64], mu: float) -> None:
-    n = len(gradient)
-    gradient += mu * (
-        np.bincount(pairs[:, 0], minlength=n) - np.bincount(pairs[:, 1], minlength=n)
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -142,7 +142,8 @@ class PacingProblem:
         return b
 
     def value(self, v: NDArray[Any]) -> float:
-        """Exact objective at v (n,)."""
+        """Exact objective at v (n,), summed in float64."""
+        v = v.astype(np.float64, copy=False)
         total = float((self.quadratic() * v - self.linear()) @ v)
         if self._coupled is not None:
             total += self.beta * float(v @ self._coupled.apply(v))
@@ -150,29 +151,26 @@ class PacingProblem:
             mu * curriculum.value(v[rows]) for rows, curriculum, mu in self.curricula
         )
 
-    def smooth_gradient(self, v: NDArray[Any]) -> NDArray[Any]:
-        """Gradient of all but the curricula at v, (n,)."""
+    def smoothed_gradient(self, v: NDArray[Any], eps: float) -> NDArray[Any]:
+        """Gradient of all but the listed pairs at v, (n,).
+
+        The hinge of curricula that do not list their pairs is Huberised over a width ``eps``.
+        """
         gradient: NDArray[Any] = 2 * self.quadratic() * v - self.linear()
         if self._coupled is not None:
             gradient += 2 * self.beta * self._coupled.apply(v)
-        return gradient
-
-    def smoothed_gradient(self, v: NDArray[Any], eps: float) -> NDArray[Any]:
-        """Gradient with the hinge Huberised over a width ``eps``, (n,)."""
-        gradient = self.smooth_gradient(v)
-        for rows, curriculum, mu in self.curricula:
+        for rows, curriculum, mu in self.unlisted:
             gradient[rows] += mu * curriculum.smoothed_gradient(v[rows], eps)[1]
         return gradient
 
     def curvature(self, eps: float) -> NDArray[Any]:
-        """Diagonal majoriser of the Hessian of the smoothed objective, (n,)."""
+        """Diagonal majoriser of the Hessian that belongs to `smoothed_gradient`, (n,)."""
         curvature = 2 * self.quadratic()
         if self._coupled is not None:
             curvature = curvature + 2 * self.beta * self._coupled.absolute_row_sums()
-        for rows, curriculum, mu in self.curricula:
+        for rows, curriculum, mu in self.unlisted:
             curvature[rows] += 2 * mu / eps * curriculum.degree().astype(curvature.dtype)
-        bounded: NDArray[Any] = np.maximum(curvature, np.finfo(curvature.dtype).tiny ** 0.5)
-        return bounded
+        return curvature
 
     def gradient_scale(self, v: NDArray[Any]) -> float:
         """Largest entry of any one term of the smooth gradient at v (n,), never zero."""
@@ -191,25 +189,25 @@ class PacingProblem:
             Q = Q + self.beta * self._coupled.matrix()
         return sparse.csr_array(Q)
 
-    def listed_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Pairs (P, 2) of all curricula as rows of the stack, and the weight of each, (P,).
+    @property
+    def unlisted(self) -> list[CurriculumTerm]:
+        """Curricula that do not list their pairs."""
+        return [term for term in self.curricula if not hasattr(term.curriculum, "pairs")]
 
-        Raises
-        ------
-        InputError
-            For a curriculum that does not list its pairs.
-        """
+    def listed_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Pairs (P, 2) of the other curricula as rows of the stack, and their weights, (P,)."""
         pairs, weights = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0)]
         for rows, curriculum, mu in self.curricula:
             listed = getattr(curriculum, "pairs", None)
-            if listed is None:
-                raise InputError(
-                    f"{type(curriculum).__name__} does not list its pairs, which this solver "
-                    "needs; use qp_solver='fista', or ExplicitPairs"
-                )
-            pairs.append(listed + rows.start)
-            weights.append(np.full(len(listed), float(mu)))
+            if listed is not None:
+                pairs.append(listed + rows.start)
+                weights.append(np.full(len(listed), float(mu)))
         return np.concatenate(pairs), np.concatenate(weights)
+
+    def in_float64(self) -> PacingProblem:
+        """Return the same problem for variables in float64."""
+        scale = None if self.group_scale is None else self.group_scale.astype(np.float64)
+        return replace(self, losses=self.losses.astype(np.float64), group_scale=scale)
 
     def separable_solution(self) -> NDArray[Any]:
         """Minimiser in closed form: ``min(1, b / 2a)``, or 1 unpaced; (n,)."""
@@ -231,4 +229,13 @@ def check_sign(regularizer: Regularizer, sign: RegularizerSign) -> None:
         raise InputError(
             f"regularizer_sign='printed' concerns regulariser B, not {regularizer!r}; use "
             "regularizer='B', or regularizer_sign='corrected'"
+        )
+
+
+def check_listed(problem: PacingProblem, option: str) -> None:
+    """Refuse curricula that do not list their pairs where an option needs them."""
+    if problem.unlisted:
+        raise InputError(
+            f"{type(problem.unlisted[0].curriculum).__name__} does not list its pairs, which "
+            f"{option} needs; use qp_solver='fista' and selection='relaxed', or ExplicitPairs"
         )

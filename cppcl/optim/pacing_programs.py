@@ -10,26 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import ConvergenceWarning, InputError
-from cppcl.optim.pacing_fista import Effort
-from cppcl.optim.pacing_problem import PacingProblem
+from cppcl.optim.pacing_fista import Effort, Solution
+from cppcl.optim.pacing_problem import PacingProblem, check_listed
 
 LARGEST = 5000
 """Most samples of a quadratic program; factorisations take minutes from here on."""
 
 
-def solve_by_osqp(
-    problem: PacingProblem, start: NDArray[Any], effort: Effort
-) -> tuple[NDArray[Any], int, bool]:
+def solve_by_osqp(problem: PacingProblem, start: NDArray[Any], effort: Effort) -> Solution:
     """Solve by OSQP (operator splitting) to 1e-7, warm-started, reproducibly.
 
-    Returns
-    -------
-    v : (n,) array
-        Pacing variables, clipped to [0, 1].
-    n_iter : int
-        Iterations of the solver.
-    converged : bool
-        Whether it says that it solved the problem; otherwise a `ConvergenceWarning` is given.
+    A `ConvergenceWarning` is given where it says that it did not solve the problem.
     """
     import osqp
     from scipy import sparse
@@ -79,22 +70,15 @@ def solve_by_osqp(
     solver.warm_start(x=np.concatenate([start, violation]))
     solution = solver.solve(raise_error=False)
     solved = solution.info.status_val == 1
-    return _finish(solution.x, n, start, int(solution.info.iter), solved, solution.info.status)
+    iterations, status = int(solution.info.iter), str(solution.info.status)
+    duals = solution.y[n : n + P]
+    return _finish(solution.x[:n], duals, scale, start, iterations, solved, status)
 
 
-def solve_by_cvxpy(
-    problem: PacingProblem, start: NDArray[Any], effort: Effort
-) -> tuple[NDArray[Any], int, bool]:
+def solve_by_cvxpy(problem: PacingProblem, start: NDArray[Any], effort: Effort) -> Solution:
     """Solve by cvxpy's Clarabel (interior point); `start` only gives the dtype.
 
-    Returns
-    -------
-    v : (n,) array
-        Pacing variables, clipped to [0, 1].
-    n_iter : int
-        Iterations of the solver.
-    converged : bool
-        Whether it says that it solved the problem; otherwise a `ConvergenceWarning` is given.
+    A `ConvergenceWarning` is given where it says that it did not solve the problem.
     """
     cvxpy: Any = importlib.import_module("cvxpy")  # its types are incomplete
     _check(problem, "cvxpy")
@@ -116,7 +100,8 @@ def solve_by_cvxpy(
         program.solve(solver=cvxpy.CLARABEL)
     iterations = int(program.solver_stats.num_iters or 0)
     solved = program.status == cvxpy.OPTIMAL
-    return _finish(v.value, len(start), start, iterations, solved, program.status)
+    duals = constraints[-1].dual_value if len(pairs) else np.zeros(0)
+    return _finish(v.value, duals, scale, start, iterations, solved, program.status)
 
 
 def _check(problem: PacingProblem, solver: str) -> None:
@@ -125,6 +110,7 @@ def _check(problem: PacingProblem, solver: str) -> None:
             f"qp_solver={solver!r} solves convex programs only, and coupling='printed' is not "
             "convex; use qp_solver='fista', or coupling='trace'"
         )
+    check_listed(problem, f"qp_solver={solver!r}")
     n = len(problem.losses)
     if n > LARGEST:
         raise InputError(
@@ -134,13 +120,14 @@ def _check(problem: PacingProblem, solver: str) -> None:
 
 
 def _finish(
-    x: NDArray[np.float64] | None,
-    n: int,
+    v: NDArray[np.float64] | None,
+    duals: NDArray[np.float64] | None,
+    scale: float,
     start: NDArray[Any],
     n_iter: int,
     solved: bool,
     status: str,
-) -> tuple[NDArray[Any], int, bool]:
+) -> Solution:
     if not solved:
         warnings.warn(
             f"the solver of the pacing step stopped with status {status!r}; what it returned is "
@@ -148,6 +135,6 @@ def _finish(
             ConvergenceWarning,
             stacklevel=4,
         )
-    if x is None or not np.isfinite(x[:n]).all():
-        return start, n_iter, False
-    return np.clip(x[:n], 0, 1).astype(start.dtype), n_iter, solved
+    if v is None or duals is None or not np.isfinite(v).all():
+        return Solution(start, n_iter, False, None)
+    return Solution(np.clip(v, 0, 1).astype(start.dtype), n_iter, solved, scale * duals)

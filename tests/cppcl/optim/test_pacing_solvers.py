@@ -125,10 +125,11 @@ def test_a_solver_that_gives_up_warns_and_never_worsens_the_start(monkeypatch):
 def test_a_solver_that_returns_nothing_leaves_the_start():
     start = np.full(3, 0.5)
     with pytest.warns(ConvergenceWarning, match="'infeasible'"):
-        v, _, converged = pacing_programs._finish(None, 3, start, 7, False, "infeasible")
-    assert v is start
-    assert not converged
+        solution = pacing_programs._finish(None, None, 1.0, start, 7, False, "infeasible")
+    assert solution.v is start
+    assert solution.multipliers is None
+    assert not solution.converged
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        v = pacing_programs._finish(np.full(4, np.nan), 3, start, 7, False, "failed")[0]
-    assert v is start
+        nothing = np.full(3, np.nan), np.zeros(1)
+        assert pacing_programs._finish(*nothing, 1.0, start, 7, False, "failed").v is start
