@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,47 +17,61 @@ LARGEST = 5000
 """Most samples of a quadratic program; factorisations take minutes from here on."""
 
 
+class SlackProgram(NamedTuple):
+    """Minimise ``x^T P x / 2 + q^T x`` over ``lower <= A x <= upper``; x stacks v and slacks."""
+
+    quadratic: Any
+    """Upper triangle of P, sparse."""
+    linear: NDArray[np.float64]
+    """The vector q."""
+    rows: Any
+    """A, sparse: the n variables, the P differences of pairs less slacks, the P slacks."""
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+def slack_program(problem: PacingProblem, scale: float = 1.0) -> SlackProgram:
+    """Write the pacing problem, divided by `scale`, as the paper does: a slack a pair."""
+    from scipy import sparse
+
+    pairs, weights = problem.listed_pairs()
+    n, P = len(problem.losses), len(pairs)
+    signs, numbers = np.repeat([1.0, -1.0], P), np.tile(np.arange(P), 2)
+    difference = sparse.csc_array((signs, (numbers, pairs.T.ravel())), shape=(P, n))
+    # Half of the quadratic form is what OSQP minimises; it silently misreads a lower triangle.
+    quadratic = sparse.block_diag(
+        [sparse.triu(2 * problem.matrix() / scale), sparse.csc_array((P, P))], format="csc"
+    )
+    one_a_pair = sparse.eye_array(P)
+    rows = sparse.block_array(
+        [[sparse.eye_array(n), None], [difference, -one_a_pair], [None, one_a_pair]]
+        if P
+        else [[sparse.eye_array(n)]],
+        format="csc",
+    )
+    return SlackProgram(
+        sparse.csc_matrix(quadratic),
+        np.concatenate([-problem.linear().astype(np.float64), weights]) / scale,
+        sparse.csc_matrix(rows),
+        np.concatenate([np.zeros(n), np.full(P, -np.inf), np.zeros(P)]),
+        np.concatenate([np.ones(n), np.zeros(P), np.full(P, np.inf)]),
+    )
+
+
 def solve_by_osqp(problem: PacingProblem, start: NDArray[Any], effort: Effort) -> Solution:
     """Solve by OSQP (operator splitting) to 1e-7, warm-started, reproducibly.
 
     A `ConvergenceWarning` is given where it says that it did not solve the problem.
     """
     import osqp
-    from scipy import sparse
 
     _check(problem, "osqp")
     scale = problem.gradient_scale(start)
-    pairs, weights = problem.listed_pairs()
-    n, P = len(start), len(pairs)
-    numbers = np.arange(P)
-    difference = sparse.csc_array(
-        (
-            np.repeat([1.0, -1.0], P),
-            (np.concatenate([numbers, numbers]), pairs.T.ravel()),
-        ),
-        shape=(P, n),
-    )
-    # Half of the quadratic form is what OSQP minimises; it silently misreads a lower triangle.
-    quadratic = sparse.block_diag(
-        [sparse.triu(2 * problem.matrix() / scale), sparse.csc_array((P, P))], format="csc"
-    )
-    rows = sparse.block_array(
-        [
-            [sparse.eye_array(n), None],
-            [difference, -sparse.eye_array(P)],
-            [None, sparse.eye_array(P)],
-        ]
-        if P
-        else [[sparse.eye_array(n)]],
-        format="csc",
-    )
+    program = slack_program(problem, scale)
+    n, P = len(start), len(program.linear) - len(start)
     solver = osqp.OSQP()
     solver.setup(
-        sparse.csc_matrix(quadratic),
-        np.concatenate([-problem.linear().astype(np.float64), weights]) / scale,
-        sparse.csc_matrix(rows),
-        np.concatenate([np.zeros(n), np.full(P, -np.inf), np.zeros(P)]),
-        np.concatenate([np.ones(n), np.zeros(P), np.full(P, np.inf)]),
+        *program,
         eps_abs=1e-7,
         eps_rel=1e-7,
         max_iter=50_000,
@@ -66,7 +80,7 @@ def solve_by_osqp(problem: PacingProblem, start: NDArray[Any], effort: Effort) -
         polishing=True,
         verbose=False,
     )
-    violation = np.maximum(difference @ start.astype(np.float64), 0)
+    violation = np.maximum(program.rows[n : n + P, :n] @ start.astype(np.float64), 0)
     solver.warm_start(x=np.concatenate([start, violation]))
     solution = solver.solve(raise_error=False)
     solved = solution.info.status_val == 1
