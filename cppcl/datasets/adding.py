@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cppcl.datasets.archives import (
     ARCHIVE_SUFFIXES,
+    READ_ERRORS,
     Limits,
     Member,
     copy,
@@ -133,6 +134,9 @@ def add_files(
                 continue
             part, place = known
             key = key_of(place)
+            if part.size is not None and _size(member) not in (None, part.size):
+                added.other_sizes.append(member.name)
+                continue
             if key in present:
                 if same_content(member, present[key]):
                     added.known += 1
@@ -232,19 +236,23 @@ def _declared(source: Path, parts: Sequence[Part]) -> int:
         )
 
 
+def _size(member: Member) -> tuple[int, int] | None:
+    """Width and height of a picture; None where it is none or damaged, which copying tells."""
+    try:
+        with member.open() as file:
+            return picture_size(file)
+    except READ_ERRORS:
+        return None
+
+
 def _write(member: Member, target: Path, part: Part, limit: int, added: Added) -> int:
     """Write one file; returns its size, 0 where it was left out."""
     target.parent.mkdir(parents=True, exist_ok=True)
     start = copy(member, target, limit)
-    if part.modality is not None:
-        if not is_picture(start):
-            added.no_pictures.append(member.name)
-            target.unlink()
-            return 0
-        if part.size is not None and picture_size(target) != part.size:
-            added.other_sizes.append(member.name)
-            target.unlink()
-            return 0
+    if part.modality is not None and not is_picture(start):
+        added.no_pictures.append(member.name)
+        target.unlink()
+        return 0
     return target.stat().st_size
 
 

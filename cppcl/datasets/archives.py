@@ -18,7 +18,7 @@ from cppcl.datasets.scan import check_regular, is_system_name, walk
 from cppcl.errors import InputError
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
-_READ_ERRORS = (
+READ_ERRORS = (
     EOFError,
     NotImplementedError,  # a compression that zipfile does not know
     RuntimeError,  # a password is needed
@@ -120,14 +120,13 @@ def members(
         for number, member in enumerate(entries(source, name), start=1):
             if number > limits.n_files:
                 raise InputError(f"{source}: more than {limits.n_files} entries; not unpacked")
-            inside = member.name.removeprefix(f"{name}/").split("/")
-            if any(map(is_system_name, inside)):
+            if any(map(is_system_name, member.name.removeprefix(f"{name}/").split("/"))):
                 continue
             if is_archive(member.name) and not member.link and limits.depth:
                 yield from _nested(member, scratch, limits)
             else:
                 yield member
-    except _READ_ERRORS as error:
+    except READ_ERRORS as error:
         raise _damaged(source, error) from error
     except OSError as error:
         if error.errno is not None:
@@ -155,7 +154,7 @@ def copy(member: Member, target: Path, limit: int) -> bytes:
                     )
                 with DiskErrors(target.parent, "nothing was added"):
                     file.write(block)
-    except _READ_ERRORS as error:
+    except READ_ERRORS as error:
         raise _damaged(member.name, error) from error
     except OSError as error:
         if error.errno is not None:
@@ -174,7 +173,7 @@ def same_content(member: Member, path: Path) -> bool:
                     return False
                 if not block:
                     return True
-    except _READ_ERRORS as error:
+    except READ_ERRORS as error:
         raise _damaged(member.name, error) from error
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from cppcl.datasets.layout import Contents, Part, by_pattern, what_is_there
+from cppcl.datasets.layout import Contents, Part, by_pattern, key_of, what_is_there
 from cppcl.datasets.mirrors import Archive
 from cppcl.datasets.published import PublishedSet, Sample
 from cppcl.errors import InputError
@@ -140,13 +140,13 @@ def _read_truth(path: Path) -> dict[str, list[int]]:
         if not line.strip():
             continue
         shape, _, image = line.strip().partition(" ")
-        parts = PurePosixPath(image.strip()).with_suffix("").parts
+        parts = PurePosixPath(image.strip()).parts
         if not shape.isdecimal() or not 1 <= int(shape) <= N_CLASSES or len(parts) != 2:
             raise InputError(
                 f"{path}, line {number}: {line!r} does not read SHAPE FOLDER/NAME with a shape "
                 f"from 1 to {N_CLASSES}"
             )
-        key = "/".join(("images", *parts))
+        key = key_of("/".join(("images", *parts)))
         if int(shape) not in shapes[key]:
             shapes[key].append(int(shape))
     return dict(shapes)

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from cppcl.datasets.archives import is_archive
 from cppcl.datasets.mirrors import Archive
@@ -138,12 +139,12 @@ def read_layout(root: Path, parts: Sequence[Part]) -> Contents:
     return Contents(ordered, tuple(repeated), tuple(others), tuple(other_sizes))
 
 
-def picture_size(path: Path) -> tuple[int, int] | None:
-    """Width and height from the head of a picture file; None where it is no picture."""
+def picture_size(file: Path | IO[bytes]) -> tuple[int, int] | None:
+    """Width and height from the head of a picture; None where it is none."""
     from PIL import Image
 
     try:
-        with Image.open(path) as picture:
+        with Image.open(file) as picture:
             return picture.size
     except (OSError, ValueError, Image.DecompressionBombError):
         return None

@@ -226,7 +226,9 @@ def test_a_read_only_data_folder_is_used_but_not_changed(
         patch.setattr("tempfile.mkdtemp", refuse)
         assert data_set.table(data_set.fetch(data)) == before
         assert data_set.status(data).state == "complete"
-        with pytest.raises(DataUnavailableError, match=r"not allowed to write there .* CPPCL_DATA"):
+        with pytest.raises(
+            DataUnavailableError, match=r"not allowed to write there .* CPPCL_DATA"
+        ):
             data_set.add(data, tmp_path / "a.zip")
 
 
@@ -258,9 +260,11 @@ def test_a_class_without_images_is_told(data_set, files, name, tmp_path):
     images = [part for part in data_set.parts if part.modality == "image"]
     for path in files:
         found = part_of(path, images)
-        if found and Path(found[1]).name in gone and label.replace(" ", "_")[:3] in path.replace(
-            " ", "_"
-        ).replace("Images", ""):
+        if (
+            found
+            and Path(found[1]).name in gone
+            and label.replace(" ", "_")[:3] in path.replace(" ", "_").replace("Images", "")
+        ):
             (source / path).unlink()
     if name == "flickr15k":
         shutil.rmtree(source / "images/source/big_ben")
@@ -311,7 +315,9 @@ def test_versions_are_not_mixed(data_set, files, name, tmp_path):
 def test_files_that_are_no_pictures_are_left_out(data_set, files, tmp_path):
     first, *_ = sketch_files(data_set, files)
     pointer = b"version https://git-lfs.github.com/spec/v1\n"
-    added = data_set.add(tmp_path / "data", write_zip(tmp_path / "a.zip", files | {first: pointer}))
+    added = data_set.add(
+        tmp_path / "data", write_zip(tmp_path / "a.zip", files | {first: pointer})
+    )
     assert len(added.no_pictures) == 1
     assert "1 file(s) named as pictures hold something else" in " ".join(added.findings())
 
@@ -417,7 +423,7 @@ def test_a_wrong_archive_from_a_server_is_not_kept(name, server, tmp_path):
 def test_a_server_without_it_says_how_to_get_it(name, server, tmp_path):
     data_set = served(name, server, Answer(status=404))
     said = []
-    with pytest.raises(DataUnavailableError, match="Missing: .*"):
+    with pytest.raises(DataUnavailableError, match="Missing: "):
         data_set.fetch(tmp_path / "data", Listener(say=said.append, patience=Patience(tries=1)))
     assert any("404" in line for line in said)
     assert [path for path, _ in server.requests] == ["/all.zip"]
