@@ -4,15 +4,27 @@ A new one is one file with one class, and one line in `BASELINES`: the shared co
 hold for it.
 """
 
-from cppcl.baselines.base import LinearBaseline
+from cppcl.baselines.base import Baseline
+from cppcl.baselines.bilinear import Bilinear
+from cppcl.baselines.cdl import CDL
 from cppcl.baselines.centred_cosine import CentredCosine
 from cppcl.baselines.class_cca import ClassCCA
+from cppcl.baselines.eigensketch import Eigensketch
+from cppcl.baselines.jdl import JDL
+from cppcl.baselines.pls import PLS
 from cppcl.baselines.raw_cosine import RawCosine
 from cppcl.baselines.ridge_cca import RidgeCCA
+from cppcl.baselines.scdl import SCDL
 
-BASELINES: dict[str, type[LinearBaseline]] = {
+BASELINES: dict[str, type[Baseline]] = {
     "raw_cosine": RawCosine,
     "centred_cosine": CentredCosine,
     "ridge_cca": RidgeCCA,
     "class_cca": ClassCCA,
+    "eigensketch": Eigensketch,
+    "pls": PLS,
+    "bilinear": Bilinear,
+    "jdl": JDL,
+    "scdl": SCDL,
+    "cdl": CDL,
 }

@@ -1,35 +1,71 @@
-"""What the baselines share: preparation and a linear map of each modality."""
+"""What the baselines share: preparation, links, and a linear map of each modality."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.baselines.links import Labels, Links, class_links, given_links
+from cppcl.baselines.links import ClassWeight, Labels, Links, class_links, given_links
 from cppcl.errors import InputError
 from cppcl.preparation import Floating, Preparation, check_matrix
 
 SIDES = ("sketch", "image")
 
 
-class LinearBaseline:
-    """Codes that are a linear map of the prepared features of each modality.
+class Baseline:
+    """Prepares the features of either modality, learns from them, and codes new ones.
 
-    A subclass says how features are prepared and, where it learns from links, overrides
-    `_learn`; without a map the prepared features are the codes.
+    A subclass gives `_learn`, which returns what was learned as arrays, and `_code`, which codes
+    the prepared features of one modality with them.
 
     Parameters
     ----------
-    sketch_preparation, image_preparation : Preparation
-        Not fitted; one for each modality.
+    center : bool
+        Subtract the training mean from either modality's features; this and the options below
+        are those of `cppcl.preparation.Preparation`.
+    unit_norm : bool
+        Scale features to unit norm.
+    n_components : int, optional
+        Principal axes of the features that are kept; all where None.
+    whiten : bool
+        Scale principal axes to unit variance.
+    whitening_ridge : float
+        Regularises whitening, relative to the largest variance.
+
+    Attributes
+    ----------
+    history_ : dict of str to ndarray
+        One value a round of training; empty for closed forms.
     """
 
     version: ClassVar[int] = 1
 
-    def __init__(self, sketch_preparation: Preparation, image_preparation: Preparation) -> None:
-        self._preparations = {"sketch": sketch_preparation, "image": image_preparation}
+    def __init__(
+        self,
+        *,
+        center: bool = True,
+        unit_norm: bool = True,
+        n_components: int | None = None,
+        whiten: bool = False,
+        whitening_ridge: float = 1e-3,
+    ) -> None:
+        self.center = center
+        self.unit_norm = unit_norm
+        self.n_components = n_components
+        self.whiten = whiten
+        self.whitening_ridge = whitening_ridge
+        self._preparations = {
+            side: Preparation(
+                center=center,
+                unit_norm=unit_norm,
+                n_components=n_components,
+                whiten=whiten,
+                ridge=whitening_ridge,
+            )
+            for side in SIDES
+        }
         self._arrays: dict[str, NDArray[Any]] = {}
         self.history_: dict[str, NDArray[Any]] = {}
 
@@ -43,7 +79,7 @@ class LinearBaseline:
         image_curriculum: object = None,
         links: Any = None,
     ) -> Self:
-        """Learn the maps.
+        """Learn from linked sketches and images.
 
         Parameters
         ----------
@@ -53,7 +89,7 @@ class LinearBaseline:
         image_labels : array_like, (L,)
             Equal labels link a sketch with an image.
         sketch_curriculum, image_curriculum : object
-            Accepted as every method does, and not used: a closed form takes samples all at once.
+            Accepted as every method does, and not used: samples are taken up all at once.
         links : array_like or sparse matrix, (K, L), optional
             Non-negative affinity that replaces the labels.
 
@@ -77,6 +113,7 @@ class LinearBaseline:
             side: self._preparations[side].fit_transform(features[side], name=f"{side}_features")
             for side in SIDES
         }
+        self.history_ = {}
         self._arrays = self._learn(
             prepared["sketch"], prepared["image"], sketch_labels, image_labels, links
         )
@@ -97,17 +134,23 @@ class LinearBaseline:
             for side in SIDES
             for name, array in self._preparations[side].to_arrays().items()
         }
-        return arrays | self._arrays
+        history = {f"history_{name}": array for name, array in self.history_.items()}
+        return arrays | self._arrays | history
 
     def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> Self:
         """Restore what `to_arrays` returned, on an object with the same options."""
         rest = {name: np.asarray(array) for name, array in arrays.items()}
+
+        def take(prefix: str) -> dict[str, NDArray[Any]]:
+            return {
+                name.removeprefix(prefix): rest.pop(name)
+                for name in list(rest)
+                if name.startswith(prefix)
+            }
+
         for side in SIDES:
-            prefix = f"{side}_preparation_"
-            own = {name: rest.pop(name) for name in list(rest) if name.startswith(prefix)}
-            self._preparations[side].from_arrays(
-                {name.removeprefix(prefix): array for name, array in own.items()}
-            )
+            self._preparations[side].from_arrays(take(f"{side}_preparation_"))
+        self.history_ = take("history_")
         self._arrays = rest
         return self
 
@@ -119,101 +162,30 @@ class LinearBaseline:
         image_labels: Labels,
         links: Any,
     ) -> dict[str, NDArray[Any]]:
-        """Return ``<side>_offset`` (m,) and ``<side>_projection`` (m, d), or nothing."""
-        if sketches.shape[1] != images.shape[1]:
+        """Learn from prepared features; what is returned is kept in `_arrays`."""
+        raise NotImplementedError
+
+    def _code(self, side: str, prepared: Floating) -> Floating:
+        """Codes (n, d) of prepared features (n, m) of one modality."""
+        raise NotImplementedError
+
+    def _fitted(self, name: str) -> NDArray[Any]:
+        try:
+            return self._arrays[name]
+        except KeyError:
             raise InputError(
-                f"sketch_features has {sketches.shape[1]} columns and image_features "
-                f"{images.shape[1]}: a direct comparison needs the same feature on both sides; "
-                "extract the same one, or use a method that learns a common space"
-            )
-        return {}
+                f"this {type(self).__name__} is not fitted yet, it holds no {name}; call fit, or "
+                "from_arrays with all of its arrays"
+            ) from None
 
     def _encode(self, side: str, features: NDArray[Any]) -> Floating:
-        prepared = self._preparations[side].transform(features, name=f"{side} features")
-        if f"{side}_projection" not in self._arrays:
-            return prepared
-        offset = self._arrays[f"{side}_offset"].astype(prepared.dtype, copy=False)
-        projection = self._arrays[f"{side}_projection"].astype(prepared.dtype, copy=False)
-        codes: Floating = (prepared - offset) @ projection
-        return codes
-
-
-class CanonicalBaseline(LinearBaseline):
-    """Ridge canonical correlation analysis of samples linked by label, or by given links.
-
-    Parameters
-    ----------
-    n_directions : int
-        Length of the codes, at most the number of directions that correlate.
-    ridge : float
-        Added to each covariance, relative to its largest eigenvalue.
-    correlation_power : float
-        Directions are scaled by their canonical correlation to this power, so that the cosine
-        trusts them accordingly; 0 weighs all alike, the textbook's form.
-    center : bool
-        Subtract the training mean from either modality's features; this and the options below
-        are those of `cppcl.preparation.Preparation`. The analysis itself always takes covariances
-        about the mean.
-    unit_norm : bool
-        Scale features to unit norm.
-    n_components : int, optional
-        Principal axes of the features that are kept; all where None.
-    whiten : bool
-        Scale principal axes to unit variance.
-    whitening_ridge : float
-        Regularises whitening, relative to the largest variance.
-    """
-
-    def __init__(
-        self,
-        *,
-        n_directions: int = 64,
-        ridge: float = 0.03,
-        correlation_power: float = 0.0,
-        center: bool = True,
-        unit_norm: bool = True,
-        n_components: int | None = None,
-        whiten: bool = False,
-        whitening_ridge: float = 1e-3,
-    ) -> None:
-        if n_directions < 1:
-            raise InputError(f"n_directions={n_directions} must be at least 1")
-        if not (np.isfinite(ridge) and ridge >= 0):
-            raise InputError(f"ridge={ridge} must be finite and not negative")
-        self.n_directions = n_directions
-        if not (np.isfinite(correlation_power) and correlation_power >= 0):
-            raise InputError(
-                f"correlation_power={correlation_power} must be finite and not negative"
-            )
-        self.ridge = ridge
-        self.correlation_power = correlation_power
-        self.center = center
-        self.unit_norm = unit_norm
-        self.n_components = n_components
-        self.whiten = whiten
-        self.whitening_ridge = whitening_ridge
-        super().__init__(*(self._preparation() for _ in SIDES))
-
-    @property
-    def correlations_(self) -> NDArray[np.float64]:
-        """Canonical correlations of the directions, largest first, (d,)."""
-        if "correlations" not in self._arrays:
-            raise InputError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        return self._arrays["correlations"]
-
-    def _preparation(self) -> Preparation:
-        return Preparation(
-            center=self.center,
-            unit_norm=self.unit_norm,
-            n_components=self.n_components,
-            whiten=self.whiten,
-            ridge=self.whitening_ridge,
+        return self._code(
+            side, self._preparations[side].transform(features, name=f"{side} features")
         )
 
-    def _links(self, sketch_labels: Labels, image_labels: Labels, links: Any) -> Links:
-        if links is None:
-            return class_links(sketch_labels, image_labels)
-        return given_links(links, len(sketch_labels), len(image_labels))
+
+class DirectBaseline(Baseline):
+    """The prepared features are the codes; both modalities need the same feature."""
 
     def _learn(
         self,
@@ -223,13 +195,79 @@ class CanonicalBaseline(LinearBaseline):
         image_labels: Labels,
         links: Any,
     ) -> dict[str, NDArray[Any]]:
-        from cppcl.baselines.cca import canonical_correlation
+        if sketches.shape[1] != images.shape[1]:
+            raise InputError(
+                f"sketch_features has {sketches.shape[1]} columns and image_features "
+                f"{images.shape[1]}: a direct comparison needs the same feature on both sides; "
+                "extract the same one, or use a method that learns a common space"
+            )
+        return {}
 
-        linked = self._links(sketch_labels, image_labels, links)
-        arrays = canonical_correlation(
-            sketches, images, linked, n_directions=self.n_directions, ridge=self.ridge
-        )
+    def _code(self, side: str, prepared: Floating) -> Floating:
+        return prepared
+
+
+class LinkedBaseline(Baseline):
+    """A baseline that learns from links between the modalities.
+
+    Attributes
+    ----------
+    class_weight : {'links', 'samples', 'equal'}
+        What a class with k sketches and l images weighs: the number of links ``k * l``,
+        ``sqrt(k * l)``, or the same for all.
+    """
+
+    class_weight: ClassWeight = "links"
+
+    def _links(self, sketch_labels: Labels, image_labels: Labels, links: Any) -> Links:
+        if links is None:
+            return class_links(sketch_labels, image_labels, class_weight=self.class_weight)
+        return given_links(links, len(sketch_labels), len(image_labels))
+
+
+class LinearBaseline(LinkedBaseline):
+    """Codes are a linear map of the prepared features less an offset.
+
+    Parameters
+    ----------
+    class_weight : {'samples', 'links', 'equal'}
+        What a class with k sketches and l images weighs: ``sqrt(k * l)``, the number of links
+        ``k * l`` (which large classes dominate), or the same for all. Given `links` are taken as
+        they are.
+    """
+
+    def _learn(
+        self,
+        sketches: Floating,
+        images: Floating,
+        sketch_labels: Labels,
+        image_labels: Labels,
+        links: Any,
+    ) -> dict[str, NDArray[Any]]:
+        arrays = self._maps(sketches, images, self._links(sketch_labels, image_labels, links))
         for side, samples in zip(SIDES, (sketches, images), strict=True):
-            scale = (arrays["correlations"] ** self.correlation_power).astype(samples.dtype)
-            arrays[f"{side}_projection"] = arrays[f"{side}_projection"] * scale
+            for name in (f"{side}_offset", f"{side}_projection"):
+                arrays[name] = arrays[name].astype(samples.dtype)
         return arrays
+
+    def _maps(self, sketches: Floating, images: Floating, links: Links) -> dict[str, NDArray[Any]]:
+        """Return ``<side>_offset`` (m,), ``<side>_projection`` (m, d), and what else is kept."""
+        raise NotImplementedError
+
+    def _code(self, side: str, prepared: Floating) -> Floating:
+        offset = self._fitted(f"{side}_offset").astype(prepared.dtype, copy=False)
+        projection = self._fitted(f"{side}_projection").astype(prepared.dtype, copy=False)
+        codes: Floating = (prepared - offset) @ projection
+        return codes
+
+
+def check_at_least(name: str, value: float, least: float) -> None:
+    """Refuse an option that is below its least value, or not finite."""
+    if not (np.isfinite(value) and value >= least):
+        raise InputError(f"{name}={value} must be a finite number of at least {least}")
+
+
+def check_one_of(name: str, value: object, options: Any) -> None:
+    """Refuse an option that is not among the values of a `Literal`."""
+    if value not in get_args(options):
+        raise InputError(f"{name}={value!r} is not one of {get_args(options)}")

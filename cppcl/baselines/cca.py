@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.baselines.links import Links
+from cppcl.baselines.moments import cross_moment, linked_samples, positive_signs
 from cppcl.errors import InputError
-from cppcl.preparation import Floating, principal_axes
+from cppcl.preparation import Floating
 
 
 def canonical_correlation(
@@ -38,7 +39,7 @@ def canonical_correlation(
     -------
     dict
         ``sketch_offset`` (m_s,), ``sketch_projection`` (m_s, d), ``image_offset`` (m_i,),
-        ``image_projection`` (m_i, d), each of its features' dtype, and ``correlations`` (d,).
+        ``image_projection`` (m_i, d) and ``correlations`` (d,), float64.
 
     Raises
     ------
@@ -49,41 +50,24 @@ def canonical_correlation(
     -----
     Vinod, "Canonical ridge and econometrics of joint production", J. Econometrics 1976.
     """
-    degrees = links.degrees()
-    total = float(degrees[0].sum())
-    centred, offsets, whiteners = [], [], []
-    for name, samples, degree in zip(
-        ("sketches", "images"), (sketches, images), degrees, strict=True
-    ):
-        weights = degree / total
-        offset = weights @ samples.astype(np.float64, copy=False)
-        deviation = samples - offset
-        weighted = np.sqrt(weights * len(samples))[:, None] * deviation
-        axes, eigenvalues = principal_axes(weighted.astype(samples.dtype, copy=False))
-        if eigenvalues.size == 0:
-            raise InputError(
-                f"the linked {name} are all alike, so nothing can correlate; "
-                "give more linked samples"
-            )
-        centred.append(deviation)
-        offsets.append(offset)
-        whiteners.append(axes / np.sqrt(eigenvalues + ridge * eigenvalues[0]))
-    reduced = [c @ w for c, w in zip(centred, whiteners, strict=True)]
+    modalities = linked_samples(sketches, images, links)
+    whiteners = [m.axes / np.sqrt(m.variances + ridge * m.variances[0]) for m in modalities]
     left, correlations, right = np.linalg.svd(
-        links.cross_product(*reduced) / total, full_matrices=False
+        cross_moment(
+            links, *(m.deviations @ w for m, w in zip(modalities, whiteners, strict=True))
+        ),
+        full_matrices=False,
     )
     # Singular vectors of zero are arbitrary: G classes give G - 1 directions.
     d = min(n_directions, int((correlations > 1e-9).sum()))
     if d == 0:
         raise InputError("no direction of the linked sketches and images correlates")
     sketch_projection = whiteners[0] @ left[:, :d]
-    image_projection = whiteners[1] @ right[:d].T
-    strongest = np.abs(sketch_projection).argmax(axis=0)
-    signs = np.where(sketch_projection[strongest, np.arange(d)] < 0, -1.0, 1.0)
+    signs = positive_signs(sketch_projection)
     return {
-        "sketch_offset": offsets[0].astype(sketches.dtype),
-        "sketch_projection": (sketch_projection * signs).astype(sketches.dtype),
-        "image_offset": offsets[1].astype(images.dtype),
-        "image_projection": (image_projection * signs).astype(images.dtype),
+        "sketch_offset": modalities[0].offset,
+        "sketch_projection": sketch_projection * signs,
+        "image_offset": modalities[1].offset,
+        "image_projection": whiteners[1] @ right[:d].T * signs,
         "correlations": correlations[:d],
     }

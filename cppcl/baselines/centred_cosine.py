@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from cppcl.baselines.base import LinearBaseline
-from cppcl.preparation import Preparation
+from cppcl.baselines.base import DirectBaseline
 
 
-class CentredCosine(LinearBaseline):
+class CentredCosine(DirectBaseline):
     """Codes are the features less the training mean of their modality, at unit norm.
 
     Both modalities need the same feature. The mean is what tells line drawings from pictures as
@@ -14,4 +13,4 @@ class CentredCosine(LinearBaseline):
     """
 
     def __init__(self) -> None:
-        super().__init__(*(Preparation() for _ in range(2)))
+        super().__init__()

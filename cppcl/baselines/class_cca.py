@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
-
-from cppcl.baselines.base import CanonicalBaseline
-from cppcl.baselines.links import ClassWeight, Labels, Links, class_links
-from cppcl.errors import InputError
+from cppcl.baselines.base import check_one_of
+from cppcl.baselines.canonical import CanonicalBaseline
+from cppcl.baselines.links import ClassWeight
 
 
 class ClassCCA(CanonicalBaseline):
@@ -22,7 +20,7 @@ class ClassCCA(CanonicalBaseline):
         ``k * l`` (the plain analysis of all linked pairs, which large classes dominate), or the
         same for all. Given `links` are taken as they are.
 
-    The other options are those of `cppcl.baselines.base.CanonicalBaseline`.
+    The other options are those of `cppcl.baselines.canonical.CanonicalBaseline`.
 
     Notes
     -----
@@ -43,10 +41,7 @@ class ClassCCA(CanonicalBaseline):
         whiten: bool = False,
         whitening_ridge: float = 1e-3,
     ) -> None:
-        if class_weight not in get_args(ClassWeight):
-            raise InputError(
-                f"class_weight={class_weight!r} is not one of {get_args(ClassWeight)}"
-            )
+        check_one_of("class_weight", class_weight, ClassWeight)
         self.class_weight = class_weight
         super().__init__(
             n_directions=n_directions,
@@ -58,8 +53,3 @@ class ClassCCA(CanonicalBaseline):
             whiten=whiten,
             whitening_ridge=whitening_ridge,
         )
-
-    def _links(self, sketch_labels: Labels, image_labels: Labels, links: Any) -> Links:
-        if links is None:
-            return class_links(sketch_labels, image_labels, class_weight=self.class_weight)
-        return super()._links(sketch_labels, image_labels, links)

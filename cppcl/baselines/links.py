@@ -45,6 +45,80 @@ class Links:
         )
         return product
 
+    def content_means(
+        self, sketches: Floating, images: Floating
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Mean sketch and mean image of every content, that is of every column of the factors.
+
+        Contents are the classes where labels made the links, and the images where they were
+        given.
+
+        Returns
+        -------
+        weights : (g,) float64
+            Sum of the links of each content that has samples on both sides.
+        sketch_means : (g, m_s) float64
+        image_means : (g, m_i) float64
+        """
+        mass = [np.asarray(factor.sum(axis=0)).ravel() for factor in (self.left, self.right)]
+        both = np.flatnonzero(mass[0] * mass[1])
+        sketch_means, image_means = (
+            np.asarray(factor.T @ samples)[both] / of_side[both, None]
+            for factor, samples, of_side in zip(
+                (self.left, self.right), (sketches, images), mass, strict=True
+            )
+        )
+        return (mass[0] * mass[1])[both], sketch_means, image_means
+
+    def draw_pairs(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Draw linked pairs: every linked sample of either modality occurs at least once.
+
+        Each linked sample draws one partner, with a probability in proportion to the link; where
+        samples have one partner each, the pairs are all that there are.
+
+        Returns
+        -------
+        sketches, images : (P,) int64
+            Row numbers within their modality, sorted, without repetition.
+        """
+        sketch_rows, images_drawn = _draw_partners(self.left, self.right, rng)
+        image_rows, sketches_drawn = _draw_partners(self.right, self.left, rng)
+        drawn = np.stack(
+            [
+                np.concatenate([sketch_rows, sketches_drawn]),
+                np.concatenate([images_drawn, image_rows]),
+            ]
+        )
+        sketches, images = np.unique(drawn, axis=1)
+        return sketches, images
+
+
+def _draw_partners(
+    own: Any, other: Any, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Linked rows of ``own``, and for each a row of ``other``, drawn by ``own @ other.T``."""
+    from scipy.sparse import csr_array, diags_array
+
+    of_column = csr_array(other.T)
+    through = csr_array(own @ diags_array(np.asarray(of_column.sum(axis=1)).ravel()))
+    rows, columns = _draw_columns(through, np.arange(own.shape[0]), rng)
+    return rows, _draw_columns(of_column, columns, rng)[1]
+
+
+def _draw_columns(
+    matrix: Any, rows: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Those of the rows that are not all zero, and a column of each, drawn by its entries."""
+    matrix.eliminate_zeros()
+    first, last = matrix.indptr[rows], matrix.indptr[rows + 1]
+    rows, first, last = (bounds[first < last] for bounds in (rows, first, last))
+    below = np.concatenate([[0.0], np.cumsum(matrix.data)])
+    target = below[first] + rng.random(len(rows)) * (below[last] - below[first])
+    entry = np.searchsorted(below, target, side="right") - 1
+    # Rounding may step over the end of a row.
+    columns: NDArray[np.int64] = matrix.indices[np.clip(entry, first, last - 1)].astype(np.int64)
+    return rows, columns
+
 
 def class_links(
     sketch_labels: Labels, image_labels: Labels, *, class_weight: ClassWeight = "links"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from cppcl.baselines.base import LinearBaseline
-from cppcl.preparation import Preparation
+from cppcl.baselines.base import DirectBaseline
 
 
-class RawCosine(LinearBaseline):
+class RawCosine(DirectBaseline):
     """The features themselves are the codes; both modalities need the same feature."""
 
     def __init__(self) -> None:
-        super().__init__(*(Preparation(center=False, unit_norm=False) for _ in range(2)))
+        super().__init__(center=False, unit_norm=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cppcl.baselines.base import CanonicalBaseline
+from cppcl.baselines.canonical import CanonicalBaseline
 from cppcl.baselines.links import Labels, Links
 from cppcl.errors import InputError
 
@@ -14,7 +14,7 @@ from cppcl.errors import InputError
 class RidgeCCA(CanonicalBaseline):
     """Canonical correlation analysis of pairs: one sketch and one image a label.
 
-    Options are those of `cppcl.baselines.base.CanonicalBaseline`.
+    Options are those of `cppcl.baselines.canonical.CanonicalBaseline`.
 
     Raises
     ------

@@ -5,13 +5,16 @@ from inspect import Parameter, signature
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from cppcl.errors import InputError
 from cppcl.methods import METHODS, make_method, method_class
 from cppcl.metrics import evaluate
 
-QUICK = {"cprl": {"n_atoms": 24, "n_rounds": 8, "alpha": 0.01}}
-SUPERVISED = ("cprl", "ridge_cca", "class_cca")
+FEW_ATOMS = {"n_atoms": 24, "n_rounds": 8, "alpha": 0.01}
+QUICK = dict.fromkeys(("cprl", "jdl", "scdl", "cdl"), FEW_ATOMS)
+DIRECT = ("raw_cosine", "centred_cosine")
+SUPERVISED = tuple(name for name in METHODS if name not in DIRECT)
 methods = pytest.mark.parametrize("name", METHODS)
 
 
@@ -152,6 +155,77 @@ def test_new_pairs_are_found_in_unrelated_feature_spaces(name):
     )
     assert found.scores["rank_1"] > 0.5
     assert found.chance["rank_1"] < 0.02
+
+
+@pytest.mark.parametrize("name", [name for name in SUPERVISED if name != "ridge_cca"])
+def test_new_samples_of_known_classes_are_found(name):
+    rng = np.random.default_rng(3)
+    contents = rng.normal(size=(8, 6))
+    features, labels = [], []
+    for m, n_samples in ((20, [4, 12, 8, 8, 6, 10, 8, 8]), (15, [9, 8, 3, 12, 8, 8, 11, 8])):
+        of_class = np.repeat(np.arange(8), 2 * np.array(n_samples))
+        view = rng.normal(size=(6, m))
+        features.append((contents[of_class] + 0.3 * rng.normal(size=(len(of_class), 6))) @ view)
+        labels.append(of_class)
+    train, test = ([of_side[k::2] for of_side in (*features, *labels)] for k in range(2))
+    method = make(name).fit(*train)
+    found = evaluate(method.encode_sketches(test[0]), method.encode_images(test[1]), *test[2:])
+    assert found.scores["map"] > 0.65
+    assert found.chance["map"] < 0.2
+
+
+@pytest.mark.parametrize("name", SUPERVISED)
+def test_links_stand_for_labels(name):
+    sketches, images = two_views(60)
+    ids = np.arange(60)
+    labelled = make(name).fit(sketches, images, ids, ids)
+    linked = make(name).fit(sketches, images, ids, -1 - ids, links=sparse.eye_array(60))
+    for encoded in ("encode_sketches", "encode_images"):
+        np.testing.assert_allclose(
+            *(getattr(method, encoded)(images) for method in (labelled, linked)), atol=1e-5
+        )
+    with pytest.raises(InputError, match=r"links has shape \(60, 59\)"):
+        make(name).fit(sketches, images, ids, ids, links=sparse.eye_array(60, 59))
+
+
+@methods
+def test_modalities_may_differ_in_dtype(name):
+    sketches, images = two_views(60)
+    method = make(name).fit(sketches.astype(np.float32), images, np.arange(60), np.arange(60))
+    for codes in (method.encode_sketches(sketches), method.encode_images(images)):
+        assert codes.dtype in (np.float32, np.float64)
+        assert np.isfinite(codes).all()
+        assert codes.any()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in METHODS if "seed" in signature(METHODS[name]).parameters]
+)
+def test_another_seed_learns_otherwise(name):
+    sketches, images = two_views(60)
+    first, second = (
+        make(name, seed=seed).fit(sketches, images, np.arange(60), np.arange(60)).to_arrays()
+        for seed in (0, 1)
+    )
+    assert any(not np.array_equal(first[key], second[key]) for key in first)
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        (name, option)
+        for name in METHODS
+        for option, parameter in signature(METHODS[name]).parameters.items()
+        if type(parameter.default) in (int, float, str)
+    ],
+)
+def test_values_out_of_range_are_named(name, option):
+    default = signature(METHODS[name]).parameters[option].default
+    wrong = ["neither"] if isinstance(default, str) else [-1]
+    wrong += [float("nan")] if isinstance(default, float) else []
+    for value in wrong:
+        with pytest.raises(InputError, match=f"{option.removeprefix('whitening_')}={value!r}"):
+            make_method(name, **{option: value})
 
 
 @pytest.mark.parametrize("name", SUPERVISED)

@@ -1,0 +1,167 @@
+"""What the baselines that learn a dictionary of each modality share."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.baselines.base import SIDES, LinkedBaseline, check_at_least
+from cppcl.baselines.links import Labels
+from cppcl.errors import ConvergenceWarning
+from cppcl.optim.codes import encode
+from cppcl.optim.dictionary import update_dictionary
+from cppcl.optim.initialization import starting_atoms
+from cppcl.preparation import Floating
+
+
+class DictionaryBaseline(LinkedBaseline):
+    """Sparse codes by a dictionary of each modality, learned from linked pairs.
+
+    Where a sample has several partners, as under class labels, pairs are drawn, at least one for
+    each linked sample. New samples are coded by the dictionary of their modality alone.
+
+    Parameters
+    ----------
+    n_atoms : int
+        Atoms of either dictionary; may exceed the number of pairs.
+    alpha : float
+        Weight of the L1 norm of a sample's code, for features of unit norm.
+    n_rounds : int
+        Alternations of codes and dictionaries.
+    code_ridge : float
+        Weight of the squared norm of a new sample's code; 0 is the published form.
+    seed : int
+        Seed of the pairs and of the samples that atoms start from.
+
+    Attributes
+    ----------
+    sketch_dictionary_, image_dictionary_ : ndarray, (n_atoms, m_s) and (n_atoms, m_i)
+        Atoms in the unit ball, as rows, in the space of the prepared features.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_atoms: int,
+        alpha: float,
+        n_rounds: int,
+        code_ridge: float,
+        seed: int,
+        center: bool,
+        unit_norm: bool,
+        n_components: int | None,
+        whiten: bool,
+        whitening_ridge: float,
+    ) -> None:
+        check_at_least("n_atoms", n_atoms, 1)
+        check_at_least("alpha", alpha, 0)
+        check_at_least("n_rounds", n_rounds, 1)
+        check_at_least("code_ridge", code_ridge, 0)
+        check_at_least("seed", seed, 0)
+        self.n_atoms = n_atoms
+        self.alpha = alpha
+        self.n_rounds = n_rounds
+        self.code_ridge = code_ridge
+        self.seed = seed
+        super().__init__(
+            center=center,
+            unit_norm=unit_norm,
+            n_components=n_components,
+            whiten=whiten,
+            whitening_ridge=whitening_ridge,
+        )
+
+    @property
+    def sketch_dictionary_(self) -> Floating:
+        """Sketch atoms (n_atoms, m_s), in the space of the prepared features."""
+        return self._fitted("sketch_dictionary")
+
+    @property
+    def image_dictionary_(self) -> Floating:
+        """Image atoms (n_atoms, m_i), in the space of the prepared features."""
+        return self._fitted("image_dictionary")
+
+    def _learn(
+        self,
+        sketches: Floating,
+        images: Floating,
+        sketch_labels: Labels,
+        image_labels: Labels,
+        links: Any,
+    ) -> dict[str, NDArray[Any]]:
+        rng = np.random.default_rng(self.seed)
+        rows = self._links(sketch_labels, image_labels, links).draw_pairs(rng)
+        dtype = np.result_type(sketches, images)
+        views = [
+            samples[of_side].astype(dtype, copy=False)
+            for samples, of_side in zip((sketches, images), rows, strict=True)
+        ]
+        return self._learn_pairs(
+            views, starting_atoms(views, self.n_atoms, start="samples", rng=rng)
+        )
+
+    def _learn_pairs(
+        self, views: list[Floating], dictionaries: list[Floating]
+    ) -> dict[str, NDArray[Any]]:
+        """Learn from paired sketches and images (P, m_k), starting from dictionaries (N, m_k).
+
+        Returns
+        -------
+        dict
+            ``<side>_dictionary`` (N, m_k), and where codes are mapped ``<side>_map`` (N, d).
+        """
+        raise NotImplementedError
+
+    def _code(self, side: str, prepared: Floating) -> Floating:
+        codes: Floating = encode(
+            prepared, self._fitted(f"{side}_dictionary"), self.alpha, ridge=self.code_ridge
+        ).codes
+        if f"{side}_map" not in self._arrays:
+            return codes
+        return codes @ self._arrays[f"{side}_map"].astype(codes.dtype, copy=False)
+
+
+def lasso_losses(
+    features: Floating, codes: Floating, dictionary: Floating, alpha: float
+) -> NDArray[np.float64]:
+    """``|f - c D|^2 + alpha |c|_1`` of each sample, (n,) float64."""
+    residual = features - codes @ dictionary
+    squares = np.einsum("pm,pm->p", residual, residual, dtype=np.float64)
+    losses: NDArray[np.float64] = squares + alpha * np.abs(codes).sum(axis=1, dtype=np.float64)
+    return losses
+
+
+def recode(features: Floating, start: Floating, dictionary: Floating, alpha: float) -> Floating:
+    """Lasso codes (n, N) of features (n, m), never worse for a sample than those to start from.
+
+    The solver stops at a tolerance, which near the end of an alternation may be more than there
+    is left to gain. A step of an alternation need not converge, so nothing is said where it did
+    not.
+    """
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        codes = encode(features, dictionary, alpha).codes
+    better = lasso_losses(features, codes, dictionary, alpha) <= lasso_losses(
+        features, start, dictionary, alpha
+    )
+    chosen: Floating = np.where(better[:, None], codes, start)
+    return chosen
+
+
+def first_codes(features: Floating, dictionary: Floating, alpha: float) -> Floating:
+    """Lasso codes (n, N) of features (n, m), without any to start from."""
+    zeros = np.zeros((len(features), len(dictionary)), dtype=features.dtype)
+    return recode(features, zeros, dictionary, alpha)
+
+
+def refit(features: Floating, codes: Floating, dictionary: Floating) -> Floating:
+    """Dictionary step (N, m) from the atoms to start from, every sample counting fully."""
+    ones = np.ones(len(features), dtype=features.dtype)
+    return update_dictionary(features, codes, ones, start=dictionary).dictionary
+
+
+def named(what: str, of_sides: list[Floating]) -> dict[str, NDArray[Any]]:
+    """Arrays of both modalities by name."""
+    return {f"{side}_{what}": array for side, array in zip(SIDES, of_sides, strict=True)}
