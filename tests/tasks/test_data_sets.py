@@ -21,7 +21,6 @@ from tasks.progress import Progress, listening
 from tasks.split import open_split, split_table
 from tasks.train import train_method
 from tasks.workspace import Workspace
-
 from tests.conftest import draw
 
 LABELS = ("car (sedan)", "chair", "standing bird")
