@@ -26,20 +26,11 @@ from cppcl.optim.dictionary import (
     update_dictionary,
 )
 from cppcl.optim.dictionary_dual import update_dictionary_dual
-from cppcl.optim.pacing import (
-    CurriculumTerm,
-    GraphCoupling,
-    PacingProblem,
-    PrintedCoupling,
-    update_pacing,
-)
+from cppcl.optim.pacing import PacingProblem
+from cppcl.optim.pacing_schedule import SelfPacing
 from cppcl.optim.training_options import TrainingOptions
 
 SIDES = ("sketch", "image")
-SELECTED = {"B": 0.9, "A": 0.999}
-"""Every sample counts as selected when the least pacing variable exceeds this."""
-FINAL_ROUNDS = 5
-"""Rounds at constant gamma once every sample is selected."""
 NO_REPLACEMENT = 10
 """Last rounds, in which unused atoms are left alone."""
 
@@ -71,10 +62,9 @@ class Training:
     curricula: tuple[Curriculum | None, Curriculum | None]
     options: TrainingOptions
     codes: NDArray[Any] = field(init=False)
-    v: NDArray[Any] = field(init=False)
-    gamma: float = field(init=False, default=1.0)
+    pacing: SelfPacing = field(init=False)
     history: list[dict[str, float]] = field(init=False, default_factory=list)
-    _final_rounds: int = field(init=False, default=0)
+    _finished: bool = field(init=False, default=False)
     _rng_state: Any = field(init=False, default=None)
     _losses: tuple[Any, ...] = field(init=False, default=())
 
@@ -82,8 +72,37 @@ class Training:
         dtype = self.features[0].dtype
         n_sketches, n_images = map(len, self.features)
         self.rows = (slice(0, n_sketches), slice(n_sketches, n_sketches + n_images))
-        self.v = np.ones(n_sketches + n_images, dtype=dtype)
-        self.codes = np.zeros((len(self.v), len(self.dictionaries[0])), dtype=dtype)
+        shape = (n_sketches + n_images, len(self.dictionaries[0]))
+        self.codes = np.zeros(shape, dtype=dtype)
+        options = self.options
+        self.pacing = SelfPacing(
+            sizes=(n_sketches, n_images),
+            regularizer=options.regularizer,
+            gamma0=options.gamma0,
+            eta=options.eta,
+            group_scale=self.group_scale,
+            curricula=self.curricula,
+            mu=options.mu,
+            mu_scale=options.mu_scale,
+            laplacian=self.laplacian,
+            beta=options.beta,
+            coupling=options.coupling,
+            regularizer_sign=options.regularizer_sign,
+            selection=options.selection,
+            solver=options.qp_solver,
+        )
+        self.pacing.v = np.ones(shape[0], dtype=dtype)
+
+    @property
+    def v(self) -> NDArray[Any]:
+        """Pacing variables, (n,)."""
+        return self.pacing.v
+
+    @property
+    def gamma(self) -> float:
+        """Age of the learner; NaN without pacing."""
+        known = self.options.regularizer != "none" and self.pacing.gamma is not None
+        return float(self.pacing.gamma) if known else float("nan")  # type: ignore[arg-type]
 
     @property
     def round_number(self) -> int:
@@ -129,29 +148,9 @@ class Training:
             losses += self.options.alpha * l1
         return losses
 
-    def _curriculum_terms(self) -> list[CurriculumTerm]:
-        """Hinge weights in units of gamma and of pairs a sample, so that they stay comparable."""
-        terms = []
-        for rows, curriculum in zip(self.rows, self.curricula, strict=True):
-            n_pairs = 0.0 if curriculum is None else float(curriculum.degree().sum()) / 2
-            if curriculum is not None and n_pairs and self.options.mu:
-                mu = self.options.mu * self.gamma * (rows.stop - rows.start) / n_pairs
-                terms.append(CurriculumTerm(rows, curriculum, mu))
-        return terms
-
     def pacing_problem(self) -> PacingProblem:
         """Objective as a function of the pacing variables."""
-        form = PrintedCoupling if self.options.coupling == "printed" else GraphCoupling
-        coupled = self.options.coupling != "none" and self.options.beta > 0
-        return PacingProblem(
-            losses=self.pacing_losses(),
-            regularizer=self.options.regularizer,
-            gamma=self.gamma,
-            group_scale=self.group_scale,
-            coupling=form(self.laplacian, self.codes) if coupled else None,
-            beta=self.options.beta,
-            curricula=self._curriculum_terms(),
-        )
+        return self.pacing.problem(self.pacing_losses(), self.codes)
 
     def code_problem(self, *, graph: bool = True) -> CodeProblem:
         """Objective as a function of the codes."""
@@ -174,13 +173,8 @@ class Training:
         l1 = l1_weights(v, options.l1_weight) @ np.abs(self.codes).sum(axis=1)
         total = float((v * v) @ self.losses()) + options.alpha * float(l1)
         total += options.beta * self.laplacian.quadratic_form(v[:, None] * self.codes)
-        if options.regularizer == "B":
-            total += self.gamma * float((v * v / 2 - v).sum())
-        elif options.regularizer == "A":
-            total -= self.gamma * float((v / self.group_scale).sum())
         if options.regularizer != "none":
-            for rows, curriculum, mu in self._curriculum_terms():
-                total += mu * curriculum.value(v[rows])
+            total += self.pacing.penalty()
         return total
 
     def reconstruction_objective(self) -> float:
@@ -190,12 +184,7 @@ class Training:
 
     def step_pacing(self) -> None:
         """Update the pacing variables."""
-        self.v = update_pacing(
-            self.pacing_problem(),
-            start=self.v,
-            solver=self.options.qp_solver,
-            selection=self.options.selection,
-        ).v
+        self.pacing.step(self.pacing_losses(), self.codes)
 
     def step_codes(self) -> None:
         """Update the codes."""
@@ -232,7 +221,8 @@ class Training:
         entry = {
             "objective": self.objective(),
             "reconstruction_objective": self.reconstruction_objective(),
-            "gamma": self.gamma if self.options.regularizer != "none" else float("nan"),
+            "gamma": self.gamma,
+            "pacing_kkt": self.pacing.result.kkt,
         }
         for name, rows in zip(SIDES, self.rows, strict=True):
             v = self.v[rows]
@@ -241,14 +231,6 @@ class Training:
             entry[f"{name}_sd_v"] = float(v.std())
             entry[f"{name}_unused_atoms"] = float(len(unused_atoms(self.codes[rows])))
         return entry
-
-    def start(self) -> None:
-        """Code every sample without the graph, counting fully, and set the first gamma."""
-        self.codes = self._updated_codes(self.code_problem(graph=False))
-        if self.options.gamma0 is not None:
-            self.gamma = self.options.gamma0
-        else:
-            self.gamma = max(0.5 * float(np.median(self.pacing_losses())), 1e-12)
 
     def run(
         self, rng: np.random.Generator, callback: Callable[[Training], object] | None = None
@@ -269,8 +251,8 @@ class Training:
         if self._rng_state is not None:
             rng.bit_generator.state = self._rng_state
         if not self.history:
-            self.start()
-        while self.round_number < self.options.n_rounds and not self._finished():
+            self.codes = self._updated_codes(self.code_problem(graph=False))
+        while self.round_number < self.options.n_rounds and not self._finished:
             self.step_pacing()
             self.step_codes()
             if float(self.v.mean()) > 0.5 and self.round_number < (
@@ -279,18 +261,11 @@ class Training:
                 self.replace_unused(rng)
             self.step_dictionaries()
             self.history.append(self._record())
-            if self.options.regularizer != "none":
-                if float(self.v.min()) > SELECTED[self.options.regularizer]:
-                    self._final_rounds += 1
-                elif not self._final_rounds:
-                    self.gamma *= self.options.eta
+            self._finished = self.pacing.advance() and self.options.stop_when_selected
             self._rng_state = rng.bit_generator.state
             if callback is not None:
                 callback(self)
         return _columns(self.history)
-
-    def _finished(self) -> bool:
-        return self.options.stop_when_selected and self._final_rounds > FINAL_ROUNDS
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the state after a round, by name: enough to go on as if never interrupted."""
@@ -300,8 +275,9 @@ class Training:
             "codes": self.codes,
             "v": self.v,
             **{f"{side}_dictionary": D for side, D in zip(SIDES, self.dictionaries, strict=True)},
-            "gamma": np.array([self.gamma]),
-            "final_rounds": np.array([self._final_rounds]),
+            "gamma": np.array([self.pacing.gamma]),
+            "rounds_selected": np.array([self.pacing.rounds_selected]),
+            "finished": np.array([self._finished]),
             "rng": np.frombuffer(draws, dtype=np.uint8),
             **{f"history_{name}": column for name, column in columns.items()},
         }
@@ -324,10 +300,11 @@ class Training:
                     f"the training to resume has {name} of shape {found}, but these data and "
                     f"options need {shape}; resume with the same ones, or start anew"
                 )
-        self.codes, self.v = arrays["codes"], arrays["v"]
+        self.codes, self.pacing.v = arrays["codes"], arrays["v"]
         self.dictionaries = [arrays[f"{side}_dictionary"] for side in SIDES]
-        self.gamma = float(arrays["gamma"][0])
-        self._final_rounds = int(arrays["final_rounds"][0])
+        self.pacing.gamma = float(arrays["gamma"][0])
+        self.pacing.rounds_selected = int(arrays["rounds_selected"][0])
+        self._finished = bool(arrays["finished"][0])
         self._rng_state = json.loads(arrays["rng"].tobytes())
         names = [name for name in arrays if name.startswith("history_")]
         self.history = [

@@ -7,7 +7,15 @@ from typing import Literal
 
 from cppcl.optim.codes import CodeSolver, L1Weight, check_solver
 from cppcl.optim.dictionary import DictionarySolver
-from cppcl.optim.pacing import Coupling, PacingSolver, Regularizer, Selection, check_options
+from cppcl.optim.pacing import (
+    Coupling,
+    PacingSolver,
+    Regularizer,
+    RegularizerSign,
+    Selection,
+    check_options,
+)
+from cppcl.optim.pacing_schedule import MuScale
 from cppcl.validation import check_choice, check_flag, check_number
 
 PacingLoss = Literal["codes", "shadow"]
@@ -40,6 +48,8 @@ class TrainingOptions:
     device: str = "cpu"
     pacing_loss: PacingLoss = "codes"
     stop_when_selected: bool = True
+    regularizer_sign: RegularizerSign = "corrected"
+    mu_scale: MuScale = "gamma"
 
     def __post_init__(self) -> None:
         check_number("alpha", self.alpha, least=0)
@@ -59,7 +69,15 @@ class TrainingOptions:
             "qp_solver": PacingSolver,
             "dictionary_solver": DictionarySolver,
             "pacing_loss": PacingLoss,
+            "regularizer_sign": RegularizerSign,
+            "mu_scale": MuScale,
         }.items():
             check_choice(name, getattr(self, name), options)
-        check_options(self.regularizer, self.coupling, self.selection, self.qp_solver)
+        check_options(
+            self.regularizer,
+            self.coupling,
+            self.selection,
+            self.qp_solver,
+            self.regularizer_sign,
+        )
         check_solver(self.code_solver, self.device)

@@ -2,12 +2,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.decomposition import sparse_encode
 
 from cppcl.curriculum.pairs import ExplicitPairs
+from cppcl.errors import InputError
 from cppcl.graph import Laplacian
 from cppcl.optim.dictionary import project_atoms
 from cppcl.optim.pacing import group_sizes
-from cppcl.optim.training import Training, TrainingOptions
+from cppcl.optim.training import Training
+from cppcl.optim.training_options import TrainingOptions
 
 K, L, N = 14, 18, 10
 
@@ -45,7 +48,7 @@ def training(seed, *, curricula=True, dtype=np.float64, **options):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     seed=st.integers(0, 99),
     regularizer=st.sampled_from(["A", "B", "none"]),
@@ -56,7 +59,7 @@ def training(seed, *, curricula=True, dtype=np.float64, **options):
 def test_no_block_step_raises_the_full_objective(seed, regularizer, l1_weight, beta, mu):
     state = training(seed, regularizer=regularizer, l1_weight=l1_weight, beta=beta, mu=mu)
     state.step_codes()
-    state.gamma = 0.3
+    state.pacing.gamma = 0.3
     rng = np.random.default_rng(seed)
     value = state.objective()
     for _ in range(3):
@@ -78,8 +81,8 @@ def test_no_block_step_raises_the_full_objective(seed, regularizer, l1_weight, b
 def test_the_objective_is_the_sum_written_in_the_paper(regularizer):
     state = training(0, regularizer=regularizer, l1_weight="none")
     rng = np.random.default_rng(1)
-    state.codes, state.v = rng.standard_normal(state.codes.shape), rng.random(K + L)
-    state.gamma = 0.7
+    state.codes, state.pacing.v = rng.standard_normal(state.codes.shape), rng.random(K + L)
+    state.pacing.gamma = 0.7
     v, C = state.v, state.codes
     expected = state.options.alpha * np.abs(C).sum()
     for F, D, rows in zip(state.features, state.dictionaries, state.rows, strict=True):
@@ -129,7 +132,7 @@ def test_curricula_make_marked_samples_wait():
     def mean_v_of_hard(curricula):
         state = training(2, n_rounds=6, mu=5.0, beta=0.0, curricula=False)
         pairs = ExplicitPairs(np.array([[k, k + 7] for k in range(7)]), K)
-        state.curricula = (pairs if curricula else None, None)
+        state.pacing.curricula = (pairs if curricula else None, None)
         state.run(np.random.default_rng(0))
         violation = pairs.value(state.v[:K])
         return violation, state.v[:K]
@@ -162,3 +165,72 @@ def test_float32_is_kept():
     assert {state.codes.dtype, state.v.dtype, *(D.dtype for D in state.dictionaries)} == {
         np.dtype(np.float32)
     }
+
+
+def test_shadow_losses_are_those_of_codes_without_graph_at_full_weight():
+    state = training(4, pacing_loss="shadow", l1_weight="none", beta=5.0)
+    state.pacing.v = np.full(K + L, 1e-3)
+    state.step_codes()
+    assert not state.codes.any()
+    expected = []
+    for F, D in zip(state.features, state.dictionaries, strict=True):
+        C = sparse_encode(F, D, algorithm="lasso_cd", alpha=0.05 / 2, max_iter=100_000)
+        expected.append(((F - C @ D) ** 2).sum(axis=1))
+    np.testing.assert_allclose(state.pacing_losses(), np.concatenate(expected), atol=1e-3)
+
+
+@pytest.mark.parametrize("round_number", [1, 4])
+def test_an_interrupted_training_ends_like_one_that_was_not(round_number):
+    stored = {}
+
+    def store(state):
+        if state.round_number == round_number:
+            stored.update({name: array.copy() for name, array in state.to_arrays().items()})
+
+    whole = training(0, n_rounds=16)
+    history = whole.run(np.random.default_rng(0), store)
+    rest = training(0, n_rounds=16)
+    rest.from_arrays(stored)
+    assert rest.round_number == round_number
+    again = rest.run(np.random.default_rng(99))
+    for name, column in history.items():
+        np.testing.assert_array_equal(again[name], column)
+    np.testing.assert_array_equal(rest.codes, whole.codes)
+    np.testing.assert_array_equal(rest.v, whole.v)
+
+
+def test_the_state_of_other_data_is_refused():
+    arrays = training(0).to_arrays() | {"codes": np.zeros((3, 2))}
+    with pytest.raises(InputError, match=r"codes of shape \(3, 2\)"):
+        training(0).from_arrays(arrays)
+
+
+def test_the_stop_rule_can_be_switched_off():
+    state = training(0, n_rounds=60, eta=2.0, stop_when_selected=False)
+    gamma = state.run(np.random.default_rng(0))["gamma"]
+    assert len(gamma) == 60
+    assert gamma[-1] == gamma[-40]
+
+
+@pytest.mark.parametrize("factor", [4.0, 0.25])
+def test_scaling_features_scales_the_alternation(factor):
+    """Objective scales by s^2 if alpha scales by s, gamma and mu by s^2; beta stays.
+
+    W and D are fixed, and a power of two leaves every rounding as it is.
+    """
+
+    def alternate(s):
+        state = training(5, alpha=0.05 * s, gamma0=0.2 * s * s, mu_scale="gamma")
+        state.features = tuple(F * s for F in state.features)
+        state.pacing.gamma = state.options.gamma0
+        state.step_codes()
+        for _ in range(3):
+            state.step_pacing()
+            state.step_codes()
+        return state
+
+    plain, scaled = alternate(1.0), alternate(factor)
+    np.testing.assert_array_equal(scaled.codes, factor * plain.codes)
+    np.testing.assert_array_equal(scaled.v, plain.v)
+    assert scaled.objective() == factor**2 * plain.objective()
+    assert 0.1 < plain.v.mean() < 0.95
