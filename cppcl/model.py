@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.affinity import Within, within_weights
+from cppcl.affinity import Within
 from cppcl.curriculum.base import Curriculum
-from cppcl.errors import InputError, NotFittedError
+from cppcl.errors import InputError
 from cppcl.estimator import Estimator
-from cppcl.graph import Laplacian, Normalize
+from cppcl.fitting import learn
+from cppcl.graph import Normalize
+from cppcl.learned import Learned
 from cppcl.optim.codes import CodeSolver, L1Weight, encode
 from cppcl.optim.dictionary import DictionarySolver
-from cppcl.optim.initialization import AtomStart, Initialization, initial_dictionaries
-from cppcl.optim.pacing import Coupling, PacingSolver, Regularizer, Selection
-from cppcl.optim.training import Training
+from cppcl.optim.initialization import AtomStart, Initialization
+from cppcl.optim.pacing import (
+    Coupling,
+    PacingSolver,
+    Regularizer,
+    RegularizerSign,
+    Selection,
+)
+from cppcl.optim.pacing_problem import GroupScale
+from cppcl.optim.pacing_schedule import MuScale
 from cppcl.optim.training_options import PacingLoss, TrainingOptions
 from cppcl.preparation import Preparation
-from cppcl.training_data import SIDES, TrainingData
-from cppcl.validation import Floating, Labels, check_choice, check_flag, check_number
+from cppcl.rounds import Round
+from cppcl.training_data import TrainingData
+from cppcl.validation import Labels, check_choice, check_flag, check_number
 
 
 class CPRL(Estimator):
@@ -47,6 +58,10 @@ class CPRL(Estimator):
         Weight of the graph.
     regularizer : {'B', 'A', 'none'}, default 'B'
         Self-paced regulariser; 'none' lets every sample count fully (V = I).
+    regularizer_sign : {'corrected', 'printed'}, default 'corrected'
+        Sign of regulariser B; with the one printed in the paper no sample is ever selected.
+    group_scale : {'relative', 'size'}, default 'relative'
+        Sizes of groups in regulariser A: over their mean within the modality, or as printed.
     gamma0 : float, optional
         First gamma; half the median loss where None.
     eta : float, default 1.3
@@ -56,7 +71,10 @@ class CPRL(Estimator):
     stop_when_selected : bool, default True
         Whether training ends a few rounds after every sample is selected.
     mu : float, default 0.5
-        Weight of the curricula in units of gamma and of pairs a sample; 0 ignores them.
+        Weight of the curricula; 0 ignores them.
+    mu_scale : {'gamma', 'constant'}, default 'gamma'
+        Whether `mu` is in units of gamma and of pairs a sample, or weighs each pair as printed in
+        the paper, so that curricula fade as gamma grows.
     l1_weight : {'v2', 'none'}, default 'v2'
         Whether pacing weighs the L1 norm too; 'none', as printed in the paper, zeroes the codes
         of samples that are not yet selected.
@@ -124,7 +142,8 @@ class CPRL(Estimator):
     history_ : dict of (rounds,) arrays
         For each round: `objective` (its own, at its gamma), `reconstruction_objective` (every
         sample counting fully: comparable between settings), `gamma`, and for each modality
-        `*_mean_v`, `*_selected` (share above 0.5), `*_sd_v` and `*_unused_atoms`.
+        `*_mean_v`, `*_selected` (share above 0.5), `*_sd_v` and `*_unused_atoms`; `pacing_kkt`
+        is the residual of the optimality conditions of the round's pacing step.
 
     Raises
     ------
@@ -142,11 +161,14 @@ class CPRL(Estimator):
         alpha: float = 0.05,
         beta: float = 1.0,
         regularizer: Regularizer = "B",
+        regularizer_sign: RegularizerSign = "corrected",
+        group_scale: GroupScale = "relative",
         gamma0: float | None = None,
         eta: float = 1.3,
         n_rounds: int = 40,
         stop_when_selected: bool = True,
         mu: float = 0.5,
+        mu_scale: MuScale = "gamma",
         l1_weight: L1Weight = "v2",
         coupling: Coupling = "trace",
         pacing_loss: PacingLoss = "codes",
@@ -175,11 +197,14 @@ class CPRL(Estimator):
         self.alpha = alpha
         self.beta = beta
         self.regularizer = regularizer
+        self.regularizer_sign = regularizer_sign
+        self.group_scale = check_choice("group_scale", group_scale, GroupScale)
         self.gamma0 = gamma0
         self.eta = eta
         self.n_rounds = n_rounds
         self.stop_when_selected = stop_when_selected
         self.mu = mu
+        self.mu_scale = mu_scale
         self.l1_weight = l1_weight
         self.coupling = coupling
         self.pacing_loss = pacing_loss
@@ -188,7 +213,7 @@ class CPRL(Estimator):
         self.dictionary_solver = dictionary_solver
         self.code_solver = code_solver
         self.device = device
-        self._training_options()  # checks them
+        self.training_options()  # checks them
         self.normalize = check_choice("normalize", normalize, Normalize)
         self.within = check_choice("within", within, Within)
         self.n_neighbors = check_number("n_neighbors", n_neighbors, least=1, whole=True)
@@ -203,17 +228,21 @@ class CPRL(Estimator):
         self.n_components = n_components
         self.whiten = whiten
         self.ridge = ridge
-        self._preparation()  # checks its options
+        self.make_preparation()  # checks its options
         self.code_ridge = check_number("code_ridge", code_ridge, least=0)
         self.center_codes = check_flag("center_codes", center_codes)
         self.seed = check_number("seed", seed, least=0, whole=True)
-        self._arrays: dict[str, NDArray[Any]] = {}
-        self._preparations: dict[str, Preparation] = {}
+        self._learned = Learned()
 
-    def _training_options(self) -> TrainingOptions:
+    def training_options(self) -> TrainingOptions:
+        """Options of the alternation."""
         return TrainingOptions(
             **{option.name: getattr(self, option.name) for option in fields(TrainingOptions)}
         )
+
+    def make_preparation(self) -> Preparation:
+        """Preparation of one modality's features, not fitted."""
+        return Preparation(**{name: getattr(self, name) for name in Preparation.option_names()})
 
     def fit(
         self,
@@ -226,6 +255,8 @@ class CPRL(Estimator):
         links: Any = None,
         *,
         start: CPRL | None = None,
+        callback: Callable[[Round], object] | None = None,
+        resume_from: Mapping[str, Any] | None = None,
     ) -> Self:
         """Learn both dictionaries.
 
@@ -247,12 +278,17 @@ class CPRL(Estimator):
         start : CPRL, optional
             Fitted on features of the same widths, with the same `n_atoms` and options of
             preparation; its dictionaries replace the initialisation.
+        callback : callable, optional
+            Called with a `cppcl.rounds.Round` after each round; what it raises ends training.
+        resume_from : dict of str to array, optional
+            What `Round.to_arrays` returned during a training with the same data and options:
+            training goes on from there and ends with the bytes of one that was not interrupted.
 
         Raises
         ------
         InputError
             For what `cppcl.training_data.TrainingData` refuses, rows that are all alike, no link
-            at all, or a `start` that does not fit.
+            at all, a `start` that does not fit, or the state of another training.
         """
         data = TrainingData.checked(
             (sketch_features, image_features),
@@ -260,41 +296,8 @@ class CPRL(Estimator):
             (sketch_curriculum, image_curriculum),
             links,
         )
-        preparations = {side: self._preparation() for side in SIDES}
-        sketches, images = (
-            _prepared(preparations[side], F, f"{side}_features")
-            for side, F in zip(SIDES, data.features, strict=True)
-        )
-        laplacian = data.laplacian(
-            self.normalize,
-            [
-                within_weights(
-                    F, of_side, self.within, n_neighbors=self.n_neighbors, sigma=self.sigma
-                )
-                for F, of_side in zip((sketches, images), data.labels, strict=True)
-            ],
-        )
-        rng = np.random.default_rng(self.seed)
-        training = Training(
-            (sketches, images),
-            self._initial_dictionaries((sketches, images), laplacian, start, rng),
-            laplacian,
-            data.group_scale(),
-            data.curricula,
-            self._training_options(),
-        )
-        history = training.run(rng)
-        arrays: dict[str, NDArray[Any]] = {}
-        for side, F, D, rows in zip(
-            SIDES, training.features, training.dictionaries, training.rows, strict=True
-        ):
-            arrays[f"{side}_dictionary"] = D
-            arrays[f"{side}_pacing"] = training.v[rows]
-            if self.center_codes:
-                codes = encode(F, D, self.alpha, ridge=self.code_ridge).codes
-                mean = codes.mean(axis=0, dtype=np.float64)
-                arrays[f"{side}_code_mean"] = mean.astype(data.dtype)
-        self._arrays, self._preparations, self.history_ = arrays, preparations, history
+        self._learned = learn(self, data, start=start, callback=callback, resume_from=resume_from)
+        self.history_ = dict(self._learned.history)
         return self
 
     def encode_sketches(self, features: NDArray[Any]) -> NDArray[np.float32]:
@@ -307,118 +310,45 @@ class CPRL(Estimator):
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return what `fit` learned, by name."""
-        self._fitted("sketch_dictionary")
-        arrays = dict(self._arrays)
-        for side, preparation in self._preparations.items():
-            for name, array in preparation.to_arrays().items():
-                arrays[f"{side}_preparation_{name}"] = array
-        return arrays | {f"history_{name}": array for name, array in self.history_.items()}
+        return self._learned.to_arrays()
 
     def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> Self:
         """Restore what `to_arrays` returned, on a model constructed with the same options."""
-        learned: dict[str, NDArray[Any]] = {}
-        history: dict[str, NDArray[np.float64]] = {}
-        prepared: dict[str, dict[str, NDArray[Any]]] = {side: {} for side in SIDES}
-        for name, array in arrays.items():
-            side, _, rest = name.partition("_")
-            if side == "history":
-                history[rest] = np.asarray(array)
-            elif rest.startswith("preparation_"):
-                prepared[side][rest.removeprefix("preparation_")] = np.asarray(array)
-            else:
-                learned[name] = np.asarray(array)
-        n_atoms = len(_named(learned, "sketch_dictionary"))
+        learned = Learned.from_arrays(arrays, self.make_preparation)
+        n_atoms = len(learned["sketch_dictionary"])
         if n_atoms != self.n_atoms:
             raise InputError(
                 f"the arrays hold {n_atoms} atoms but the model was made with "
                 f"n_atoms={self.n_atoms}; construct it with the options it was trained with"
             )
-        self._preparations = {
-            side: self._preparation().from_arrays(prepared[side]) for side in SIDES
-        }
-        self._arrays, self.history_ = learned, history
+        self._learned, self.history_ = learned, dict(learned.history)
         return self
 
     @property
     def sketch_dictionary_(self) -> NDArray[Any]:
         """Sketch atoms (n_atoms, m_s), in the space of the prepared features."""
-        return self._fitted("sketch_dictionary")
+        return self._learned["sketch_dictionary"]
 
     @property
     def image_dictionary_(self) -> NDArray[Any]:
         """Image atoms (n_atoms, m_i), in the space of the prepared features."""
-        return self._fitted("image_dictionary")
+        return self._learned["image_dictionary"]
 
     @property
     def sketch_pacing_(self) -> NDArray[Any]:
         """Pacing variables of the training sketches, (K,)."""
-        return self._fitted("sketch_pacing")
+        return self._learned["sketch_pacing"]
 
     @property
     def image_pacing_(self) -> NDArray[Any]:
         """Pacing variables of the training images, (L,)."""
-        return self._fitted("image_pacing")
-
-    def _preparation(self) -> Preparation:
-        return Preparation(**{name: getattr(self, name) for name in Preparation.option_names()})
-
-    def _initial_dictionaries(
-        self,
-        features: tuple[Floating, Floating],
-        laplacian: Laplacian,
-        start: CPRL | None,
-        rng: np.random.Generator,
-    ) -> list[NDArray[Any]]:
-        if start is None:
-            return initial_dictionaries(
-                features,
-                laplacian,
-                self.n_atoms,
-                alpha=self.alpha,
-                initialization=self.initialization,
-                start=self.atom_start,
-                n_rounds=self.n_initial_rounds,
-                rng=rng,
-            )
-        for name in ("n_atoms", *Preparation.option_names()):
-            here, there = getattr(self, name), getattr(start, name)
-            if here != there:
-                raise InputError(f"start has {name}={there!r}, but this model {name}={here!r}")
-        dictionaries = [start.sketch_dictionary_, start.image_dictionary_]
-        for side, F, D in zip(SIDES, features, dictionaries, strict=True):
-            if D.shape[1] != F.shape[1]:
-                raise InputError(
-                    f"start has {side} atoms of {D.shape[1]} entries, but the prepared "
-                    f"{side}_features have {F.shape[1]} columns; fit it on the same features"
-                )
-        return [D.astype(F.dtype) for F, D in zip(features, dictionaries, strict=True)]
+        return self._learned["image_pacing"]
 
     def _encode(self, features: NDArray[Any], side: str) -> NDArray[np.float32]:
-        D = self._fitted(f"{side}_dictionary")
-        prepared = self._preparations[side].transform(features, name=f"{side}_features")
+        D = self._learned[f"{side}_dictionary"]
+        preparation = self._learned.preparations[side]
+        prepared = preparation.transform(features, name=f"{side}_features")
         codes = encode(prepared, D, self.alpha, ridge=self.code_ridge).codes
         if self.center_codes:
-            codes = codes - self._fitted(f"{side}_code_mean")
+            codes = codes - self._learned[f"{side}_code_mean"]
         return codes.astype(np.float32, copy=False)
-
-    def _fitted(self, name: str) -> NDArray[Any]:
-        return _named(self._arrays, name)
-
-
-def _named(arrays: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:
-    try:
-        return arrays[name]
-    except KeyError:
-        raise NotFittedError(
-            f"the model holds no {name}: call fit, or from_arrays with all of its arrays"
-        ) from None
-
-
-def _prepared(preparation: Preparation, features: Floating, name: str) -> Floating:
-    prepared = preparation.fit_transform(features, name=name)
-    if not prepared.any():
-        raise InputError(
-            f"{name}: all {len(features)} rows are alike, so nothing tells samples apart; give "
-            "features that differ"
-        )
-    return prepared

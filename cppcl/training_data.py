@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Self
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.graph import Laplacian, Normalize, number_labels
-from cppcl.optim.pacing import group_sizes
+from cppcl.optim.pacing_problem import GroupScale, group_sizes
 from cppcl.validation import Floating, Labels, check_labels, check_links, check_matrix
 
 SIDES = ("sketch", "image")
@@ -100,18 +100,29 @@ class TrainingData:
             return Laplacian.from_labels(*self.labels, **rest)
         return Laplacian.from_links(self.links, **rest)
 
-    def group_scale(self) -> NDArray[Any]:
-        """Size of each sample's group, relative to the mean of its modality, (K + L,)."""
-        return np.concatenate([group_sizes(of_side) for of_side in self.labels]).astype(self.dtype)
+    def group_scale(self, scale: GroupScale = "relative") -> NDArray[Any]:
+        """E of regulariser A for each sample, (K + L,)."""
+        sizes = [group_sizes(of_side, scale) for of_side in self.labels]
+        return np.concatenate(sizes).astype(self.dtype)
 
     def digest(self) -> bytes:
         """Digest of 32 bytes of all of it."""
         digest = sha256()
-        arrays = [*self.features, *self.labels]
-        arrays += [curriculum.degree() for curriculum in self.curricula if curriculum is not None]
-        if self.links is not None:
-            arrays += [self.links.data, self.links.indices, self.links.indptr]
-        for array in arrays:
-            digest.update(f"{array.dtype.str}{array.shape}".encode())
+        for name, array in self._named_arrays():
+            digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
             digest.update(np.ascontiguousarray(array).data)
         return digest.digest()
+
+    def _named_arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        parts = zip(SIDES, self.features, self.labels, self.curricula, strict=True)
+        for side, F, labels, curriculum in parts:
+            yield f"{side} features", F
+            yield f"{side} labels", labels
+            if curriculum is not None:
+                # Pairs need not be listed: what they ask of these two vectors tells them apart.
+                v = np.random.default_rng(0).random(len(F))
+                yield f"{side} curriculum", curriculum.smoothed_gradient(v, 1.0)[1]
+                yield f"{side} curriculum", curriculum.smoothed_gradient(1 - v, 1.0)[1]
+        if self.links is not None:
+            for name in ("data", "indices", "indptr"):
+                yield f"links {name}", getattr(self.links, name)

@@ -1,0 +1,143 @@
+"""From checked training data to what CPRL learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.affinity import within_weights
+from cppcl.errors import InputError
+from cppcl.graph import Laplacian
+from cppcl.learned import Learned
+from cppcl.optim.codes import encode
+from cppcl.optim.initialization import initial_dictionaries
+from cppcl.optim.training import Training
+from cppcl.preparation import Preparation
+from cppcl.rounds import Round, digest_of, resume, tell_rounds
+from cppcl.training_data import SIDES, TrainingData
+from cppcl.validation import Floating
+
+if TYPE_CHECKING:
+    from cppcl.model import CPRL
+
+Pair = tuple[Floating, Floating]
+
+
+def learn(
+    model: CPRL,
+    data: TrainingData,
+    *,
+    start: CPRL | None = None,
+    callback: Callable[[Round], object] | None = None,
+    resume_from: Mapping[str, Any] | None = None,
+) -> Learned:
+    """Prepare features, initialise and train with the options of a model; see its `fit`."""
+    preparations = {side: model.make_preparation() for side in SIDES}
+    sketches, images = (
+        prepared(preparations[side], F, f"{side}_features")
+        for side, F in zip(SIDES, data.features, strict=True)
+    )
+    features = sketches, images
+    laplacian = data.laplacian(model.normalize, within(model, data, features))
+    rng = np.random.default_rng(model.seed)
+    if resume_from is not None:
+        dictionaries = [np.zeros((model.n_atoms, F.shape[1]), dtype=F.dtype) for F in features]
+    elif start is not None:
+        dictionaries = dictionaries_of(start, model, features)
+    else:
+        dictionaries = initialised(model, features, laplacian, rng)
+    training = Training(
+        features,
+        dictionaries,
+        laplacian,
+        data.group_scale(model.group_scale),
+        data.curricula,
+        model.training_options(),
+    )
+
+    @cache
+    def fingerprint() -> bytes:
+        options = repr(sorted(model.get_params().items()))
+        first = [] if start is None else [start.sketch_dictionary_, start.image_dictionary_]
+        return digest_of(data.digest(), options.encode(), *(D.tobytes() for D in first))
+
+    if resume_from is not None:
+        resume(training, resume_from, fingerprint())
+    history = training.run(rng, callback and tell_rounds(callback, fingerprint))
+    return Learned(arrays_of(model, training), preparations, history)
+
+
+def prepared(preparation: Preparation, features: Floating, name: str) -> Floating:
+    """Fit a preparation and apply it; refuse rows that it leaves without direction."""
+    matrix = preparation.fit_transform(features, name=name)
+    if not matrix.any():
+        raise InputError(
+            f"{name}: all {len(features)} rows are alike, so nothing tells samples apart; give "
+            "features that differ"
+        )
+    return matrix
+
+
+def within(model: CPRL, data: TrainingData, features: Pair) -> list[Any]:
+    """Weights within either modality."""
+    options: dict[str, Any] = {"n_neighbors": model.n_neighbors, "sigma": model.sigma}
+    return [
+        within_weights(F, labels, model.within, **options)
+        for F, labels in zip(features, data.labels, strict=True)
+    ]
+
+
+def initialised(
+    model: CPRL, features: Pair, laplacian: Laplacian, rng: np.random.Generator
+) -> list[NDArray[Any]]:
+    """Dictionaries before the first round."""
+    return initial_dictionaries(
+        features,
+        laplacian,
+        model.n_atoms,
+        alpha=model.alpha,
+        initialization=model.initialization,
+        start=model.atom_start,
+        n_rounds=model.n_initial_rounds,
+        rng=rng,
+    )
+
+
+def dictionaries_of(start: CPRL, model: CPRL, features: Pair) -> list[NDArray[Any]]:
+    """Dictionaries of another model, if they are of the same atoms and features.
+
+    Raises
+    ------
+    InputError
+        If it has other options or widths.
+    """
+    for name in ("n_atoms", *Preparation.option_names()):
+        here, there = getattr(model, name), getattr(start, name)
+        if here != there:
+            raise InputError(f"start has {name}={there!r}, but this model {name}={here!r}")
+    dictionaries = [start.sketch_dictionary_, start.image_dictionary_]
+    for side, F, D in zip(SIDES, features, dictionaries, strict=True):
+        if D.shape[1] != F.shape[1]:
+            raise InputError(
+                f"start has {side} atoms of {D.shape[1]} entries, but the prepared "
+                f"{side}_features have {F.shape[1]} columns; fit it on the same features"
+            )
+    return [D.astype(F.dtype) for F, D in zip(features, dictionaries, strict=True)]
+
+
+def arrays_of(model: CPRL, training: Training) -> dict[str, NDArray[Any]]:
+    """What is kept of a training."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for side, F, D, rows in zip(
+        SIDES, training.features, training.dictionaries, training.rows, strict=True
+    ):
+        arrays[f"{side}_dictionary"] = D
+        arrays[f"{side}_pacing"] = training.v[rows]
+        if model.center_codes:
+            codes = encode(F, D, model.alpha, ridge=model.code_ridge).codes
+            arrays[f"{side}_code_mean"] = codes.mean(axis=0, dtype=np.float64).astype(F.dtype)
+    return arrays
