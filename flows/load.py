@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from cppcl.errors import InputError
-from flows.config import Experiment
+from flows.config import Experiment, FileSplit
 
 NAMED = {"missing", "value_error"}
 """Kinds of errors whose message leaves no value to be shown."""
@@ -112,13 +112,22 @@ def _validate(source: str, data: dict[str, Any]) -> Experiment:
 
 
 def _absolute_paths(data: dict[str, Any], experiment: Experiment, folder: Path) -> dict[str, Any]:
-    """Make relative paths of the data set relative to the YAML file's folder."""
+    """Make relative paths of the data set and of split files relative to the YAML's folder."""
     options = dict(data["dataset"])
     for name in options:
         value = getattr(experiment.dataset, name)
         if isinstance(value, Path) and not value.is_absolute():
             options[name] = str((folder / value).absolute())
-    return {**data, "dataset": options}
+    protocols = dict(data["protocols"])
+    for name, protocol in experiment.protocols.items():
+        split = protocol.split
+        if isinstance(split, FileSplit) and split.path.endswith(".json"):
+            path = str((folder / split.path).absolute())
+            protocols[name] = {
+                **protocols[name],
+                "split": {**protocols[name]["split"], "path": path},
+            }
+    return {**data, "dataset": options, "protocols": protocols}
 
 
 def option_paths(experiment: Experiment) -> Iterator[tuple[str, ...]]:

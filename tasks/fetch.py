@@ -73,7 +73,8 @@ def listener() -> Listener:
     """Passes on what downloading and unpacking tell, in megabytes."""
 
     def show(what: str, done: int, total: int) -> None:
-        tell(Progress("fetch", f"{what}, MB", done // 1_000_000, max(1, total // 1_000_000)))
+        megabytes = done // 1_000_000, max(done, total) // 1_000_000
+        tell(Progress("fetch", f"{what}, MB", *megabytes))
 
     return Listener(say=say, progress=show)
 

@@ -119,8 +119,8 @@ def add_files(
     present = _present(home, parts)
     added = Added()
     target = _bundle(home, source)
-    total = source.stat().st_size if source.is_file() else 0
-    check_room(home, max(total, _declared(source, parts)))
+    total = max(_declared(source, parts), source.stat().st_size if source.is_file() else 0)
+    check_room(home, total)
     with (
         DiskErrors(home, "nothing was added"),
         made_whole(target, unless=lambda: not added.new) as partial,
@@ -147,7 +147,7 @@ def add_files(
             n_bytes += written
             n_files += 1
             if written and n_files % _TELL_EVERY == 0:
-                listener.progress(f"unpacking {source.name}", n_bytes, 0)
+                listener.progress(f"unpacking {source.name}", n_bytes, total)
             if written:
                 present[key] = partial / place
                 added.new[part.name] += 1

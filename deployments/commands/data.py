@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from cppcl.datasets import DATASETS, PublishedSet, SampleTable
+from cppcl.datasets import DATASETS, Emoji, PublishedSet, SampleTable
 from cppcl.datasets.published import Status
 from cppcl.errors import CppclError, InputError
 from deployments.terminal import Terminal
@@ -23,7 +23,16 @@ def main(options: Namespace) -> int:
 def list_sets(options: Namespace) -> int:
     """One line a data set: what it is, how large, on what terms, and whether it is here."""
     directory = Workspace(options.workspace).data
-    rows = []
+    embedded = Emoji()
+    rows = [
+        [
+            "emoji",
+            "in packages",
+            "857 + 857",
+            "Emoji, embedded",
+            embedded.licence.replace("\n", " "),
+        ]
+    ]
     for name, data_set in published().items():
         status = data_set.status(directory)
         rows.append([name, status.state, size_of(data_set), data_set.title, data_set.terms])

@@ -380,3 +380,28 @@ def test_places_are_left_out_of_what_decides_the_result(configuration: dict[str,
     assert data["dataset"].keys() >= {"name", "sketches", "images", "pairing"}
     assert "root" not in data["dataset"]
     assert str(experiment.dataset.root) not in str(data)
+
+
+def test_split_files_are_relative_to_the_yaml_file(
+    configuration: dict[str, Any], write: Callable[[Any], str], tmp_path: Path
+) -> None:
+    split = {"rule": "file", "path": "splits/{seed}.json", "target": "groups"}
+    at(configuration, "protocols.instance.split", split)
+    protocol = load_experiment(write(configuration)).protocols["instance"]
+    assert protocol.split.path == str(tmp_path / "splits/{seed}.json")
+    assert protocol.target == "groups"
+    at(configuration, "protocols.instance.split", {"rule": "file", "path": "cufs-official"})
+    protocol = load_experiment(write(configuration)).protocols["instance"]
+    assert (protocol.split.path, protocol.target) == ("cufs-official", "labels")
+
+
+@pytest.mark.parametrize("amount", [-1, 0.0, 1.0, 1.5, -0.5, True])
+def test_amounts_of_counted_splits(
+    amount: Any, configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    split = {"rule": "counted", "train_images": amount, "test_sketches": 2}
+    at(configuration, "protocols.category.split", split)
+    with pytest.raises(InputError, match="train_images"):
+        load_experiment(write(configuration))
+    split["train_images"] = 0
+    assert load_experiment(write(configuration)).protocols["category"].split.train_images == 0
