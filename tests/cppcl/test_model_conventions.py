@@ -60,7 +60,7 @@ def test_importing_the_package_loads_neither_numpy_nor_the_class():
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize(("name", "value"), other_values())
+@pytest.mark.parametrize(("name", "value"), list(other_values()))
 def test_an_option_is_returned_as_it_was_given_and_copied(name, value):
     given = COMPANIONS.get((name, value), {}) | {name: value}
     model = CPRL(**given)
