@@ -10,6 +10,7 @@ import shutil
 import sys
 import time
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from storage.artifact import MANIFEST, RUN
 from storage.blocks import METADATA, Layout, StoredArray, array_folder, note_folder
+from storage.checkpoint import load_checkpoint, save_checkpoint
 from storage.errors import BlockError, DamagedArtifactError
 from storage.files import (
     check_name,
@@ -137,6 +139,22 @@ class Writer:
         paths = note_folder(self.path, name).glob("[0-9]*.json")
         notes = {int(path.stem): json.loads(path.read_bytes()) for path in paths}
         return dict(sorted(notes.items()))
+
+    def save_checkpoint(self, name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Keep arrays for the case that this process is killed; they are not published.
+
+        Parameters
+        ----------
+        name : str
+            Letters, digits, ``_``, ``-`` and ``.``; replaces an earlier one of this name.
+        arrays : dict of str to ndarray
+            Boolean, integer, floating or text; no objects.
+        """
+        save_checkpoint(self.path, name, arrays)
+
+    def load_checkpoint(self, name: str) -> dict[str, npt.NDArray[Any]] | None:
+        """Return what an interrupted call saved last, or None."""
+        return load_checkpoint(self.path, name)
 
     def note(self, **values: Any) -> None:
         """Add to the notes of ``run.json``: what may differ from run to run."""

@@ -1,0 +1,121 @@
+"""Arrays that outlive a killed call of `create`, and are gone once it has published."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from storage import Recipe, Store, StoreAccessError, Writer, files
+
+RECIPE = Recipe("train", "1", {"alpha": 0.1})
+STATE = {
+    "codes": np.arange(12, dtype=np.float32).reshape(3, 4),
+    "file": np.array([1.5]),
+    "allow_pickle": np.array([True, False]),
+    "empty": np.empty((0, 3)),
+}
+
+
+class Killed(BaseException):
+    pass
+
+
+def attempt(store: Store, create: Any) -> Path:
+    """Call `create`, which is killed, and return what it left."""
+    with pytest.raises(Killed):
+        store.get_or_create(RECIPE, create)
+    path = store.path(RECIPE.reference)
+    return path.with_name(path.name + ".partial")
+
+
+def save_and_die(writer: Writer) -> None:
+    assert writer.load_checkpoint("training") is None
+    writer.save_checkpoint("training", {"codes": np.zeros(2)})
+    writer.save_checkpoint("training", STATE)
+    raise Killed
+
+
+def test_the_last_checkpoint_is_found_and_not_published(store: Store) -> None:
+    attempt(store, save_and_die)
+    found: list[Any] = []
+
+    def go_on(writer: Writer) -> None:
+        found.append(writer.load_checkpoint("training"))
+        found.append(writer.load_checkpoint("another"))
+        writer.put_text("done.txt", "done")
+
+    artifact, _ = store.get_or_create(RECIPE, go_on)
+    state, nothing = found
+    assert nothing is None
+    assert state.keys() == STATE.keys()
+    for name, array in STATE.items():
+        assert state[name].dtype == array.dtype
+        np.testing.assert_array_equal(state[name], array)
+    names = {path.name for path in artifact.path.rglob("*") if path.is_file()}
+    assert names == {"done.txt", "manifest.json", "run.json"}
+    assert not (artifact.path / "checkpoints").exists()
+    assert store.verify() == []
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "another file"])
+def test_a_damaged_checkpoint_is_as_good_as_none(store: Store, damage: str) -> None:
+    partial = attempt(store, save_and_die)
+    (path,) = partial.glob("checkpoints/*")
+    data = bytearray(path.read_bytes())
+    if damage == "flipped":
+        data[data.index(np.float32(11).tobytes())] ^= 1
+    kept = {"cut": data[:-30], "emptied": b"", "another file": b"codes"}.get(damage, data)
+    path.write_bytes(bytes(kept))
+
+    def go_on(writer: Writer) -> None:
+        assert writer.load_checkpoint("training") is None
+        assert not path.exists()
+        writer.put_text("done.txt", "done")
+
+    store.get_or_create(RECIPE, go_on)
+
+
+def test_force_starts_anew(store: Store) -> None:
+    attempt(store, save_and_die)
+
+    def start(writer: Writer) -> None:
+        assert writer.load_checkpoint("training") is None
+        writer.put_text("done.txt", "done")
+
+    store.get_or_create(RECIPE, start, force=True)
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(stream: Any, **arrays: Any) -> None:
+        stream.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def create(writer: Writer) -> None:
+        writer.save_checkpoint("training", STATE)
+        with monkeypatch.context() as patch:
+            patch.setattr(np, "savez", full)
+            with pytest.raises(StoreAccessError, match="disk is full"):
+                writer.save_checkpoint("training", {})
+        (path,) = (writer.path / "checkpoints").iterdir()
+        assert not path.name.endswith(files.TEMPORARY_SUFFIX)
+        state = writer.load_checkpoint("training")
+        assert state is not None
+        np.testing.assert_array_equal(state["codes"], STATE["codes"])
+        writer.put_text("done.txt", "done")
+
+    store.get_or_create(RECIPE, create)
+
+
+def test_objects_are_refused(store: Store) -> None:
+    def create(writer: Writer) -> None:
+        with pytest.raises(ValueError, match="pickle"):
+            writer.save_checkpoint("training", {"labels": np.array([None], dtype=object)})
+        writer.put_text("done.txt", "done")
+
+    store.get_or_create(RECIPE, create)
