@@ -99,6 +99,9 @@ def test_arrays_restore_the_same_codes(name):
         restored.encode_sketches(sketches), method.encode_sketches(sketches)
     )
     np.testing.assert_array_equal(restored.encode_images(images), method.encode_images(images))
+    assert restored.history_.keys() == method.history_.keys()
+    for key, values in method.history_.items():
+        np.testing.assert_array_equal(restored.history_[key], values)
 
 
 @methods

@@ -73,16 +73,19 @@ def test_heavier_contents_are_fitted_better():
     rng = np.random.default_rng(4)
     views = rng.normal(size=(6, 5)), rng.normal(size=(6, 4))
 
-    def residual(links):
+    def residual(weights):
         method = Bilinear(n_directions=2, ridge=0, **PLAIN).fit(
-            *views, range(6), range(6), links=links
+            *views, range(6), range(6), links=np.diag(weights)
         )
         arrays = method.to_arrays()
+        np.testing.assert_allclose(
+            arrays["image_offset"], np.average(views[1], axis=0, weights=weights), atol=1e-12
+        )
         A = np.linalg.pinv(arrays["sketch_projection"])
         deviations = views[0] - arrays["sketch_offset"]
         return np.linalg.norm(deviations - method.encode_sketches(views[0]) @ A, axis=1)
 
-    even, heavy = residual(np.eye(6)), residual(np.diag([50.0, 50.0, 1, 1, 1, 1]))
+    even, heavy = residual(np.ones(6)), residual([50.0, 50.0, 1, 1, 1, 1])
     assert heavy[:2].max() < 0.5 * even[:2].max()
 
 

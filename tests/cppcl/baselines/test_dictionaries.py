@@ -31,7 +31,7 @@ def unit(view):
 
 def lasso(features, dictionary, alpha):
     return sparse_encode(
-        features, dictionary, algorithm="lasso_cd", alpha=alpha / 2, max_iter=20_000
+        features, dictionary, algorithm="lasso_cd", alpha=alpha / 2, max_iter=1_000_000
     )
 
 
