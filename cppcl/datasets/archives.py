@@ -102,14 +102,15 @@ def members(
         it; or a limit is exceeded.
     """
     if source.is_dir():
-        for path, is_system in walk(source):
-            inside = f"{name}/{path.relative_to(source).as_posix()}"
+        for entry, is_system in walk(source):
             if is_system:
                 continue
+            path = Path(entry.path)
+            inside = f"{name}/{path.relative_to(source).as_posix()}"
             if is_archive(path.name) and limits.depth:
                 yield from members(path, inside, scratch, limits=_below(limits))
             else:
-                check_regular(path)
+                check_regular(entry)
                 yield Member(inside, path.stat().st_size, False, _opener(path), path)
         return
     if not is_archive(source.name):

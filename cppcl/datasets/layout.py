@@ -6,7 +6,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from operator import itemgetter
+from pathlib import Path
 from typing import IO
 
 from cppcl.datasets.archives import is_archive
@@ -94,7 +95,9 @@ def by_pattern(*patterns: str, to: str) -> Placer:
 
 def key_of(place: str) -> str:
     """Name of a sample: its place without the extension."""
-    return PurePosixPath(place).with_suffix("").as_posix()
+    folder, slash, name = place.rpartition("/")
+    stem, dot, _ = name.rpartition(".")
+    return f"{folder}{slash}{stem if dot and stem else name}"
 
 
 def part_of(path: str, parts: Sequence[Part]) -> tuple[Part, str] | None:
@@ -122,8 +125,9 @@ def read_layout(root: Path, parts: Sequence[Part]) -> Contents:
     prefix = whole_name(root)
     files: dict[str, dict[str, str]] = {part.name: {} for part in parts}
     repeated, others, other_sizes = [], [], []
-    found = sorted(path.relative_to(root).as_posix() for path, system in walk(root) if not system)
-    for path in found:
+    top = len(str(root)) + 1
+    entries = {entry.path[top:]: entry for entry, is_system in walk(root) if not is_system}
+    for path, entry in sorted(entries.items(), key=itemgetter(0)):
         known = part_of(f"{prefix}/{path}", parts)
         if known is None:
             others.append(path)
@@ -134,7 +138,7 @@ def read_layout(root: Path, parts: Sequence[Part]) -> Contents:
         elif files[part.name].setdefault(key_of(place), path) != path:
             repeated.append(path)
         else:
-            check_regular(root / path)
+            check_regular(entry)
     ordered = {name: dict(sorted(keys.items())) for name, keys in files.items()}
     return Contents(ordered, tuple(repeated), tuple(others), tuple(other_sizes))
 

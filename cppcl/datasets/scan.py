@@ -69,26 +69,27 @@ def scan_pictures(root: Path, folder: str) -> Scan:
     files: dict[str, str] = {}
     system: list[str] = []
     others: list[str] = []
-    for path, is_system in walk(top):
+    for entry, is_system in walk(top):
+        path = Path(entry.path)
         shown = path.relative_to(root).as_posix()
         if is_system:
             system.append(shown)
         elif path.suffix.casefold() not in suffixes:
             others.append(shown)
         else:
-            check_regular(path)
+            check_regular(entry)
             _add(files, path, path.relative_to(top), shown)
     if not files:
         raise InputError(f"{top} holds no pictures; known are {' '.join(sorted(suffixes))}")
     return Scan(folder, dict(sorted(files.items())), tuple(sorted(system)), tuple(sorted(others)))
 
 
-def walk(top: Path) -> Iterator[tuple[Path, bool]]:
+def walk(top: Path) -> Iterator[tuple[os.DirEntry[str], bool]]:
     """Every file below a folder, links followed, in no order; hidden ones are not entered.
 
     Yields
     ------
-    (Path, bool)
+    (os.DirEntry, bool)
         A file, and whether it, or the folder that stands for all its files, is hidden or left
         behind by an operating system.
 
@@ -97,22 +98,22 @@ def walk(top: Path) -> Iterator[tuple[Path, bool]]:
     InputError
         A folder cannot be listed, or a link leads back to itself or one of its parents.
     """
-    stack: list[tuple[Path, tuple[str, ...]]] = [(top, (os.path.realpath(top),))]
+    stack: list[tuple[str, tuple[str, ...]]] = [(str(top), (os.path.realpath(top),))]
     while stack:
         directory, ancestors = stack.pop()
         for entry in _entries(directory):
-            path = Path(entry.path)
             if is_system_name(entry.name):
-                yield path, True
+                yield entry, True
             elif _is_dir(entry):
-                real = os.path.realpath(path)
+                real = os.path.realpath(entry.path)
                 if real in ancestors:
                     raise InputError(
-                        f"{path} is a symbolic link to {real}, which holds it: remove the link"
+                        f"{entry.path} is a symbolic link to {real}, which holds it: remove the "
+                        "link"
                     )
-                stack.append((path, (*ancestors, real)))
+                stack.append((entry.path, (*ancestors, real)))
             else:
-                yield path, False
+                yield entry, False
 
 
 def is_system_name(name: str) -> bool:
@@ -120,13 +121,13 @@ def is_system_name(name: str) -> bool:
     return name.startswith(".") or name.casefold() in SYSTEM_NAMES
 
 
-def check_regular(path: Path) -> None:
+def check_regular(path: os.DirEntry[str] | Path) -> None:
     """Refuse what would block when read."""
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path} is a pipe, a socket or a device: remove it")
+    if not path.is_file() and Path(path).exists():
+        raise InputError(f"{os.fspath(path)} is a pipe, a socket or a device: remove it")
 
 
-def _entries(directory: Path) -> list[os.DirEntry[str]]:
+def _entries(directory: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(directory) as entries:
             return list(entries)

@@ -360,3 +360,25 @@ def test_the_published_test_part_of_qmul():
     assert document["train_sketches"] == document["train_images"] == "rest"
     assert len(set(document["test_sketches"])) == 84
     assert len(set(document["test_images"])) == 840
+
+
+def test_names_in_any_unicode_form_are_the_same_sample(tmp_path):
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    picture = png(1)
+    files = {f"sketch/dog/{composed}.png": picture, f"photo/dog/{decomposed}.jpg": jpeg(2)}
+    files |= {"sketch/horse/日本.png": png(3), "photo/horse/日本.jpg": jpeg(4)}
+    data_set = DATASETS["pacs"]()
+    data_set.add(tmp_path / "data", write_zip(tmp_path / "a.zip", files))
+    again = data_set.add(
+        tmp_path / "data", write_folder(tmp_path / "b", {f"sketch/dog/{decomposed}.png": picture})
+    )
+    assert (again.known, again.new.total()) == (1, 0)
+    root = data_set.fetch(tmp_path / "data")
+    table = data_set.table(root)
+    assert table.ids == (
+        f"sketch/dog/{composed}",
+        "sketch/horse/日本",
+        f"image/dog/{composed}",
+        "image/horse/日本",
+    )
+    assert all((root / path).is_file() for path in table.paths)
