@@ -87,10 +87,11 @@ def update_codes(
     device : str, default 'cpu'
         A torch device; others than 'cpu' need 'gradient'.
     max_iter : int, optional
-        Iterations: by default 3 for 'coordinate' and 25 for 'gradient'. A step of an
+        Iterations: by default 2 for 'coordinate' and 25 for 'gradient'. A step of an
         alternation need not converge.
     tol : float, default 1e-4
-        Relative change of the codes, in Frobenius norm, that ends the step.
+        Relative change of the codes, in Frobenius norm, that ends the step; for 'coordinate'
+        also the largest violation of a sample's optimality conditions.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def update_codes(
         codes[~active] = 0
     changes: list[float] = []
     coupled = problem.graph is not None and len(problem.blocks) > 1
-    for _ in range(3 if max_iter is None else max_iter):
+    for _ in range(2 if max_iter is None else max_iter):
         before = codes.copy() if coupled else start
         for side in range(len(problem.blocks)):
             _solve_modality(problem, side, codes, active, tol)
@@ -168,9 +169,7 @@ def _solve_modality(
         correlations = block.features[rows] @ block.dictionary.T
         if pull is not None:
             correlations += pull[rows]
-        descend(
-            block.gram, correlations, codes[rows], thresholds[rows], ridges[rows], tol=0.3 * tol
-        )
+        descend(block.gram, correlations, codes[rows], thresholds[rows], ridges[rows], tol=tol)
 
 
 def encode(

@@ -38,7 +38,7 @@ def descend(
     Each sample alternates between two steps until no atom violates the optimality conditions:
     cyclic coordinate descent restricted to its active atoms, on their part of the Gram matrix,
     and a pass over all atoms that admits those which violate most. Work is proportional to the
-    square of the number of active atoms, not of all. Every tenth sweep is followed by a Newton
+    square of the number of active atoms, not of all. Every 50th sweep is followed by a Newton
     step at fixed signs, cut short where a code reaches zero (as in the feature-sign search of Lee,
     Battle, Raina and Ng 2006). No step raises the objective (but for rounding).
 

@@ -13,7 +13,7 @@ Matrix = NDArray[Any]
 
 LARGEST_PASSES = 50
 """Active sets tried for a sample."""
-SWEEPS_A_NEWTON_STEP = 10
+SWEEPS_A_NEWTON_STEP = 50
 """Sweeps between Newton steps, which nearly equal atoms need."""
 SMALLEST_BATCH = 16
 """Atoms that may enter an empty active set at once; it may double from then on."""

@@ -31,6 +31,8 @@ from cppcl.optim.pacing_schedule import SelfPacing
 from cppcl.optim.training_options import TrainingOptions
 
 SIDES = ("sketch", "image")
+CODE_TOLERANCE = 3e-4
+"""Accuracy of a code step; the next round changes codes by more."""
 NO_REPLACEMENT = 10
 """Last rounds, in which unused atoms are left alone."""
 
@@ -192,7 +194,11 @@ class Training:
 
     def _updated_codes(self, problem: CodeProblem) -> NDArray[Any]:
         return update_codes(
-            problem, start=self.codes, solver=self.options.code_solver, device=self.options.device
+            problem,
+            start=self.codes,
+            solver=self.options.code_solver,
+            device=self.options.device,
+            tol=CODE_TOLERANCE,
         ).codes
 
     def step_dictionaries(self) -> None:
