@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from cppcl.baselines.base import check_at_least
+from cppcl.baselines.base import SIDES, check_at_least
 from cppcl.baselines.dictionaries import (
     DictionaryBaseline,
     first_codes,
     lasso_losses,
-    named,
     recode,
     refit,
 )
@@ -97,7 +93,7 @@ class CDL(DictionaryBaseline):
 
     def _learn_pairs(
         self, views: list[Floating], dictionaries: list[Floating]
-    ) -> dict[str, NDArray[Any]]:
+    ) -> tuple[list[Floating], dict[str, Floating]]:
         F, D = (
             views,
             learn_shared_codes(
@@ -125,9 +121,8 @@ class CDL(DictionaryBaseline):
                 )
             )
         self.history_ = {"objective": np.array(objective)}
-        return named("dictionary", D) | named(
-            "map", common_space(C, self.n_directions, self.coupling, ridge)[1]
-        )
+        _, U = common_space(C, self.n_directions, self.coupling, ridge)
+        return D, dict(zip(SIDES, U, strict=True))
 
 
 def common_space(

@@ -14,7 +14,7 @@ from cppcl.errors import ConvergenceWarning
 from cppcl.optim.codes import encode
 from cppcl.optim.dictionary import update_dictionary
 from cppcl.optim.initialization import starting_atoms
-from cppcl.preparation import Floating
+from cppcl.preparation import Floating, principal_axes
 
 
 class DictionaryBaseline(LinkedBaseline):
@@ -99,19 +99,25 @@ class DictionaryBaseline(LinkedBaseline):
             samples[of_side].astype(dtype, copy=False)
             for samples, of_side in zip((sketches, images), rows, strict=True)
         ]
-        return self._learn_pairs(
-            views, starting_atoms(views, self.n_atoms, start="samples", rng=rng)
-        )
+        bases = [span(view) for view in views]
+        reduced = [view @ basis for view, basis in zip(views, bases, strict=True)]
+        atoms = starting_atoms(reduced, self.n_atoms, start="samples", rng=rng)
+        dictionaries, maps = self._learn_pairs(reduced, atoms)
+        return {
+            f"{side}_dictionary": D @ basis.T
+            for side, D, basis in zip(SIDES, dictionaries, bases, strict=True)
+        } | {f"{side}_map": U for side, U in maps.items()}
 
     def _learn_pairs(
         self, views: list[Floating], dictionaries: list[Floating]
-    ) -> dict[str, NDArray[Any]]:
+    ) -> tuple[list[Floating], dict[str, Floating]]:
         """Learn from paired sketches and images (P, m_k), starting from dictionaries (N, m_k).
 
         Returns
         -------
-        dict
-            ``<side>_dictionary`` (N, m_k), and where codes are mapped ``<side>_map`` (N, d).
+        dictionaries : list of ndarray, (N, m_k)
+        maps : dict of str to ndarray, (N, d)
+            What codes of a modality, 'sketch' or 'image', are multiplied by; may be left out.
         """
         raise NotImplementedError
 
@@ -162,6 +168,12 @@ def refit(features: Floating, codes: Floating, dictionary: Floating) -> Floating
     return update_dictionary(features, codes, ones, start=dictionary).dictionary
 
 
-def named(what: str, of_sides: list[Floating]) -> dict[str, NDArray[Any]]:
-    """Arrays of both modalities by name."""
-    return {f"{side}_{what}": array for side, array in zip(SIDES, of_sides, strict=True)}
+def span(samples: Floating) -> Floating:
+    """Orthonormal basis (m, r) of what holds the samples (n, m); all columns where n >= m.
+
+    Least squares leaves atoms in the span of the samples, so that learning there is the same,
+    and faster where columns are many.
+    """
+    n, m = samples.shape
+    basis = principal_axes(samples)[0] if n < m else np.empty((m, 0))
+    return (basis if basis.size else np.eye(m)).astype(samples.dtype, copy=False)

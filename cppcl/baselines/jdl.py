@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
-from cppcl.baselines.dictionaries import DictionaryBaseline, named
+from cppcl.baselines.dictionaries import DictionaryBaseline
 from cppcl.optim.initialization import learn_shared_codes
 from cppcl.preparation import Floating
 
@@ -54,6 +50,8 @@ class JDL(DictionaryBaseline):
 
     def _learn_pairs(
         self, views: list[Floating], dictionaries: list[Floating]
-    ) -> dict[str, NDArray[Any]]:
-        learned = learn_shared_codes(views, dictionaries, alpha=self.alpha, n_rounds=self.n_rounds)
-        return named("dictionary", learned)
+    ) -> tuple[list[Floating], dict[str, Floating]]:
+        return (
+            learn_shared_codes(views, dictionaries, alpha=self.alpha, n_rounds=self.n_rounds),
+            {},
+        )

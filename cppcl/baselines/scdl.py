@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cppcl.baselines.base import SIDES, check_at_least, check_one_of
 from cppcl.baselines.dictionaries import (
     DictionaryBaseline,
     first_codes,
     lasso_losses,
-    named,
     recode,
     refit,
 )
@@ -97,7 +95,7 @@ class SCDL(DictionaryBaseline):
 
     def _learn_pairs(
         self, views: list[Floating], dictionaries: list[Floating]
-    ) -> dict[str, NDArray[Any]]:
+    ) -> tuple[list[Floating], dict[str, Floating]]:
         x = 1 if self.mapped == "images" else 0
         y = 1 - x
         n, root = len(views[0]), self.coupling**0.5
@@ -132,7 +130,7 @@ class SCDL(DictionaryBaseline):
             objective.append(losses + self.coupling * distance + n * self.map_ridge * size)
         self.history_ = {"objective": np.array(objective)}
         W = ridge_map(C[x], C[y], self.coupling, n * self.map_ridge)
-        return named("dictionary", D) | {f"{SIDES[x]}_map": W}
+        return D, {SIDES[x]: W}
 
 
 def ridge_map(A: Floating, B: Floating, coupling: float, ridge: float) -> Floating:

@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 
 from cppcl.baselines import CDL, JDL, SCDL
 from cppcl.baselines.cdl import common_space
-from cppcl.baselines.dictionaries import lasso_losses, recode, refit
+from cppcl.baselines.dictionaries import lasso_losses, recode, refit, span
 from cppcl.baselines.scdl import ridge_map
 from cppcl.errors import InputError
 from cppcl.optim.codes import encode
@@ -18,10 +18,10 @@ FEW = {"n_atoms": 12, "n_initial_rounds": 2}
 PAIRS = np.arange(30)
 
 
-def two_views(n=30, seed=0):
+def two_views(n=30, widths=(12, 9), seed=0):
     rng = np.random.default_rng(seed)
     content = rng.normal(size=(n, 5))
-    return [content @ rng.normal(size=(5, m)) + 0.2 * rng.normal(size=(n, m)) for m in (12, 9)]
+    return [content @ rng.normal(size=(5, m)) + 0.2 * rng.normal(size=(n, m)) for m in widths]
 
 
 def unit(view):
@@ -74,9 +74,11 @@ def test_every_alternation_lowers_the_objective(method, alpha, coupling, map_rid
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.sampled_from([1e-3, 0.01, 0.1]), st.integers(0, 100))
-def test_rounds_of_joint_learning_lower_its_objective(alpha, seed):
-    views = two_views(seed=seed)
+@given(
+    st.sampled_from([1e-3, 0.01, 0.1]), st.sampled_from([(12, 9), (60, 40)]), st.integers(0, 100)
+)
+def test_rounds_of_joint_learning_lower_its_objective(alpha, widths, seed):
+    views = two_views(widths=widths, seed=seed)
     stacked = np.hstack([unit(view) for view in views])
     objective = []
     for n_rounds in (1, 2, 4, 8):
@@ -88,6 +90,39 @@ def test_rounds_of_joint_learning_lower_its_objective(alpha, seed):
     assert objective[-1] < objective[0]
     norms = np.linalg.norm(method.image_dictionary_, axis=1)
     assert norms.max() <= 1 + 1e-9
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 6), st.integers(0, 1000))
+def test_a_basis_holds_what_it_is_of(n, m, rank, seed):
+    rng = np.random.default_rng(seed)
+    samples = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, m))
+    basis = span(samples)
+    assert basis.shape[1] <= m
+    np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-9)
+    np.testing.assert_allclose(samples @ basis @ basis.T, samples, atol=1e-9)
+    if n < m:
+        assert basis.shape[1] == min(n, rank)
+
+
+@pytest.mark.parametrize("method", [JDL, SCDL, CDL])
+def test_dictionaries_of_many_columns(method):
+    """Atoms stay in the span of few samples, and codes do not depend on the columns."""
+    views = two_views(widths=(80, 50))
+    fitted = method(n_atoms=12, n_rounds=3).fit(*views, PAIRS, PAIRS)
+    for view, atoms in zip(
+        views, (fitted.sketch_dictionary_, fitted.image_dictionary_), strict=True
+    ):
+        basis = span(unit(view))
+        assert basis.shape[1] < 30
+        np.testing.assert_allclose(atoms @ basis @ basis.T, atoms, atol=1e-6)
+        assert np.linalg.norm(atoms, axis=1).max() <= 1 + 1e-9
+    # As with other columns of the same inner products.
+    new = two_views(widths=(80, 50), seed=1)[1]
+    columns = np.random.default_rng(2).permutation(60)
+    images, queries = (np.hstack([F, np.zeros((30, 10))])[:, columns] for F in (views[1], new))
+    other = method(n_atoms=12, n_rounds=3).fit(views[0], images, PAIRS, PAIRS)
+    np.testing.assert_allclose(other.encode_images(queries), fitted.encode_images(new), atol=1e-4)
 
 
 def test_pairs_share_a_code_by_joint_dictionaries():
