@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cppcl.errors import CppclError, InputError
 from tasks.progress import say
@@ -27,6 +29,7 @@ SETTINGS = {
     "distributed.worker.memory.pause": False,
 }
 WORKER_TIMEOUT_S = 120
+IN_FLIGHT_PER_WORKER = 4
 
 
 class Cluster:
@@ -155,8 +158,75 @@ def session(
 def current() -> Cluster:
     """Cluster of the innermost session."""
     if not _sessions:
-        raise RuntimeError("extraction needs a cluster: wrap the call in tasks.cluster.session()")
+        raise RuntimeError("this needs a cluster: wrap the call in tasks.cluster.session()")
     return _sessions[-1]
+
+
+def run(
+    function: Callable[[Any], Any], jobs: Iterable[Any], *, device: str, name: str, mend: str
+) -> Iterator[tuple[int, Any]]:
+    """Run jobs on the cluster, a bounded number at a time; yield each that is done.
+
+    Parameters
+    ----------
+    function : callable
+        Applied to a job on a worker; it may be applied more than once.
+    jobs : iterable
+        What is sent to workers; the first one starts or finds the cluster.
+    device : {'cpu', 'gpu'}
+        What a job needs.
+    name : str
+        What jobs are called in the dashboard.
+    mend : str
+        What a user should do when a job kills its workers.
+
+    Yields
+    ------
+    number, result
+        Place of the job among all, from 0, and what the function returned.
+    """
+    waiting = enumerate(jobs)
+    first = list(islice(waiting, 1))
+    if not first:
+        return
+    from distributed import as_completed
+
+    here = current()
+    client = here.client()
+    announce(client)
+    resources = here.resource(device)
+    bound = IN_FLIGHT_PER_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+    number_of = {}
+
+    def submit(number: int, job: Any) -> Any:
+        key = f"{name}-{number}-{time.time_ns()}"
+        number_of[key] = number
+        return client.submit(function, job, resources=resources, pure=False, key=key)
+
+    futures = as_completed(
+        [submit(number, job) for number, job in (*first, *islice(waiting, bound - 1))]
+    )
+    for future in futures:
+        yield number_of.pop(future.key), result_of(future, here.where, mend)
+        for number, job in islice(waiting, 1):
+            futures.add(submit(number, job))
+
+
+def result_of(future: Any, where: str, mend: str) -> Any:
+    """Result of a job, or what its end on the cluster means to a user."""
+    from distributed import KilledWorker
+
+    try:
+        return future.result()
+    except KilledWorker as error:
+        raise CppclError(
+            f"a worker died again and again on {error.task}, probably out of memory; {mend}"
+        ) from error
+    except ImportError as error:
+        raise CppclError(
+            f"a worker of cluster {where!r} cannot import what it runs ({error}); install the "
+            "same cppcl there"
+        ) from error
 
 
 def announce(client: Client) -> None:

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from prefect.artifacts import create_progress_artifact, update_progress_artifact
-from prefect.context import TaskRunContext
 
 from cppcl.datasets.table import Modality, SampleTable
-from cppcl.errors import CppclError, TooManyBadPicturesError
+from cppcl.errors import TooManyBadPicturesError
 from cppcl.features import make_extractor
 from cppcl.images import read_sample
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks import cluster
 from tasks.blocks import Block, BlockReport, Copy, ExtractorSpec, extract_block
 from tasks.fetch import open_pictures
+from tasks.prefect_progress import prefect_progress
 from tasks.progress import Progress, say, tell
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
 VERSION = "1"
-IN_FLIGHT_PER_WORKER = 4
 LEAST_SIDE = 8
+MEND = "raise compute.memory_per_worker, or lower block_rows or longest_side (blocks are kept)"
 
 
 def extract_features(
@@ -195,73 +192,10 @@ def run_blocks(
     blocks: list[Block], partial: str, root: str, spec: ExtractorSpec, device: str, store: str
 ) -> Iterator[Finished]:
     """Run blocks on the cluster, a bounded number at a time, and yield each that is done."""
-    if not blocks:
-        return
-    from distributed import as_completed
-
-    here = cluster.current()
-    client = here.client()
-    cluster.announce(client)
-    resources = here.resource(device)
-    waiting = iter(blocks)
-    bound = IN_FLIGHT_PER_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
-
-    def submit(block: Block) -> Any:
-        return client.submit(
-            extract_block,
-            partial,
-            block,
-            root,
-            spec,
-            store,
-            resources=resources,
-            pure=False,
-            key=f"{spec.name}-{block.number}-{time.time_ns()}",
-        )
-
-    futures = as_completed([submit(block) for block in islice(waiting, bound)])
-    for done, future in enumerate(futures, start=1):
-        yield Finished(result_of(future, here.where), done)
-        for block in islice(waiting, 1):
-            futures.add(submit(block))
-
-
-def result_of(future: Any, where: str) -> BlockReport:
-    """Report of a block, or what its end on the cluster means to a user."""
-    from distributed import KilledWorker
-
-    try:
-        report: BlockReport = future.result()
-    except KilledWorker as error:
-        raise CppclError(
-            f"a worker died again and again on {error.task}, probably out of memory; raise "
-            "compute.memory_per_worker, or lower block_rows or longest_side. Finished blocks "
-            "are kept"
-        ) from error
-    except ImportError as error:
-        raise CppclError(
-            f"a worker of cluster {where!r} cannot import what it runs ({error}); install the "
-            "same cppcl there"
-        ) from error
-    return report
-
-
-@contextmanager
-def prefect_progress(what: str) -> Iterator[Any]:
-    """Show progress as an artifact of the Prefect task that runs, at most once a second."""
-    if TaskRunContext.get() is None:
-        yield lambda share: None
-        return
-    identifier = create_progress_artifact(progress=0.0, description=what)
-    last = time.monotonic()
-
-    def show(share: float) -> None:
-        nonlocal last
-        if share >= 1 or time.monotonic() - last > 1:
-            update_progress_artifact(identifier, progress=100 * share)
-            last = time.monotonic()
-
-    yield show
+    work = functools.partial(extract_block, partial, root=root, spec=spec, store=store)
+    done = cluster.run(work, blocks, device=device, name=spec.name, mend=MEND)
+    for number, (_, report) in enumerate(done, start=1):
+        yield Finished(report, number)
 
 
 def usable_rows(artifact: Artifact) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from flows.load import load_experiment
 from storage import Artifact
 from tasks.extract import extract_features
 from tasks.fetch import fetch_data
@@ -31,16 +32,12 @@ class SlowExtraction:
 
     def extract(self, workspace: Workspace) -> Artifact:
         """Extract the sketches as the experiment does."""
+        data = load_experiment(str(self.file)).dataset
         table = fetch_data(
             workspace=workspace,
-            name="folder",
-            options={"root": self.shapes, "pairing": "name"},
-            key_parameters={
-                "sketches": "sketches",
-                "images": "images",
-                "pairs": None,
-                "pairing": "name",
-            },
+            name=data.registered_name,
+            options=data.arguments(),
+            key_parameters=data.key_parameters(),
         )
         result = extract_features(
             workspace=workspace,

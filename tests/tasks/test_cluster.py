@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from cppcl.errors import InputError
 from tasks import cluster
-from tasks.extract import extract_features, run_blocks
+from tasks.extract import extract_features
 from tasks.fetch import fetch_data
 from tasks.progress import listening
 from tasks.workspace import Workspace
@@ -66,9 +67,9 @@ def test_extraction_without_a_session_says_what_to_do(monkeypatch: pytest.Monkey
         cluster.current()
 
 
-def test_no_blocks_need_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_jobs_need_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_sessions", [])
-    assert list(run_blocks([], "", "", None, "cpu", "")) == []  # type: ignore[arg-type]
+    assert list(cluster.run(str, [], device="cpu", name="x", mend="")) == []
 
 
 def test_a_wrong_address_is_named() -> None:
@@ -90,6 +91,13 @@ def test_workers_have_the_memory_and_threads_that_were_declared(dask_cluster: An
     threads = dask_cluster.client().run(lambda: __import__("os").environ["OMP_NUM_THREADS"])
     assert set(threads.values()) == {"1"}
     assert dask_cluster.resource("gpu") == {"CPU": 1}
+
+
+@pytest.mark.flow
+def test_results_come_with_the_place_of_their_job(dask_cluster: Any) -> None:
+    jobs = [f"{number:x}" for number in range(30)]  # more than are in flight at once
+    done = cluster.run(partial(int, base=16), jobs, device="cpu", name="int", mend="")
+    assert sorted(done) == [(number, number) for number in range(30)]
 
 
 @pytest.mark.flow

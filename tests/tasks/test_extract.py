@@ -17,7 +17,8 @@ from cppcl.errors import CppclError, DataUnavailableError, InputError, TooManyBa
 from cppcl.features import Pixels
 from storage import DamagedArtifactError
 from tasks.blocks import transform_each
-from tasks.extract import extract_features, result_of, usable_rows
+from tasks.cluster import result_of
+from tasks.extract import MEND, extract_features, usable_rows
 from tasks.fetch import fetch_data
 from tasks.progress import Progress, listening
 from tasks.stage import StageResult
@@ -416,7 +417,7 @@ def test_trouble_of_workers_is_told_with_its_mend(error: Exception, message: str
             raise error
 
     with pytest.raises(CppclError, match=message):
-        result_of(Future(), "tcp://far:1")
+        result_of(Future(), "tcp://far:1", MEND)
 
 
 def test_progress_is_told(extract: Callable[..., StageResult], inline_blocks: list[str]) -> None:

@@ -1,0 +1,35 @@
+"""Progress of a task where users of Prefect look."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.context import TaskRunContext
+
+
+@contextmanager
+def prefect_progress(what: str) -> Iterator[Callable[[float], None]]:
+    """Show progress as an artifact of the Prefect task that runs, at most once a second.
+
+    The artifact is made when there is something to show.
+    """
+    identifier: Any = None
+    last = 0.0
+
+    def show(share: float) -> None:
+        nonlocal identifier, last
+        if TaskRunContext.get() is None:
+            return
+        if identifier is None:
+            identifier = create_progress_artifact(progress=100 * share, description=what)
+        elif share >= 1 or time.monotonic() - last > 1:
+            update_progress_artifact(identifier, progress=100 * share)
+        else:
+            return
+        last = time.monotonic()
+
+    yield show
