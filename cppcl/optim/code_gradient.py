@@ -9,18 +9,12 @@ from numpy.typing import NDArray
 
 from cppcl.graph import Laplacian
 from cppcl.optim.code_problem import CodeProblem, l1_weights
+from cppcl.optim.devices import on_device
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from cppcl.optim.codes import CodeResult
-
-
-def on_device(array: NDArray[Any], device: str) -> Tensor:
-    """Return a torch tensor on a device; one that shares the array's memory on 'cpu'."""
-    import torch
-
-    return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
 
 class DeviceLaplacian:
@@ -109,7 +103,16 @@ def update_codes_by_gradient(
             total += (2 * problem.beta) * v * graph.apply(v * Y)
         return total
 
-    def accelerate(momentum: bool) -> CodeResult:
+    l1 = on_device(weights.astype(start.dtype), device)[:, None]
+
+    def value(X: Tensor) -> float:
+        # A quadratic form is half of x . gradient, less half of the linear part.
+        total = (X * gradient(X)).sum(dtype=torch.float64) / 2
+        for rows, _, correlations in parts:
+            total -= (v[rows] ** 2 * X[rows] * correlations).sum(dtype=torch.float64)
+        return float(total + (l1 * X.abs()).sum(dtype=torch.float64))
+
+    def accelerate(momentum: bool) -> tuple[Tensor, list[float]]:
         X, Y, t = first, first, 1.0
         changes: list[float] = []
         for _ in range(max_iter):
@@ -125,10 +128,14 @@ def update_codes_by_gradient(
             changes.append(float(torch.linalg.norm(change)) / scale if scale else 0.0)
             if changes[-1] <= tol:
                 break
-        converged = bool(changes) and changes[-1] <= tol
-        return CodeResult(X.cpu().numpy(), len(changes), converged, tuple(changes))
+        return X, changes
 
-    result = accelerate(momentum=True)
-    if problem.value(result.codes) <= problem.value(start):
-        return result
-    return accelerate(momentum=False)
+    least = value(first)
+    for momentum in (True, False):
+        X, changes = accelerate(momentum)
+        if value(X) <= least:
+            break
+    else:
+        X = first
+    converged = bool(changes) and changes[-1] <= tol
+    return CodeResult(X.cpu().numpy(), len(changes), converged, tuple(changes))

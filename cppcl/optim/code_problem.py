@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.graph import Laplacian
+from cppcl.optim.devices import placed, to_numpy
 
 L1Weight = Literal["v2", "none"]
 """Weight of a sample's L1 norm: its squared pacing variable, or 1 as printed in the paper."""
@@ -39,13 +40,14 @@ def chunks(n: int) -> Iterator[slice]:
 
 
 def reconstruction_losses(
-    features: NDArray[Any], codes: NDArray[Any], dictionary: NDArray[Any]
+    features: NDArray[Any], codes: NDArray[Any], dictionary: NDArray[Any], device: str = "cpu"
 ) -> NDArray[Any]:
     """``|f_p - c_p D|^2`` for each row of features (n, m) and codes (n, N), (n,)."""
     losses = np.empty(len(features), dtype=features.dtype)
+    D = placed(dictionary, device)
     for rows in chunks(len(features)):
-        residual = features[rows] - codes[rows] @ dictionary
-        losses[rows] = np.einsum("pm,pm->p", residual, residual)
+        residual = placed(features[rows], device) - placed(codes[rows], device) @ D
+        losses[rows] = to_numpy((residual * residual).sum(axis=1))
     return losses
 
 

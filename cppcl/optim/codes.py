@@ -19,6 +19,7 @@ from cppcl.optim.code_problem import (
     l1_weights,
 )
 from cppcl.optim.coordinate_descent import descend
+from cppcl.optim.devices import check_device
 
 __all__ = [
     "CodeBlock",
@@ -99,6 +100,7 @@ def update_codes(
         Codes, iterations and convergence.
     """
     check_solver(solver, device)
+    check_device(device)
     if solver == "gradient" or problem.alpha == 0:
         from cppcl.optim.code_gradient import update_codes_by_gradient
 

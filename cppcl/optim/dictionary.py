@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.optim.code_gradient import on_device
 from cppcl.optim.code_problem import chunks, largest_eigenvalue
+from cppcl.optim.devices import placed, to_numpy
 
 DictionarySolver = Literal["gradient", "dual"]
 """Projected gradient, or the Lagrange dual of `cppcl.optim.dictionary_dual`."""
@@ -78,14 +78,14 @@ def update_dictionary(
         return DictionaryResult(start, 0, True)
     few = 2 * int(used.sum()) < codes.shape[1]
     objective = (
-        _Samples(features[used], codes[used], v[used]) if few else _Moments(features, codes, v)
+        _Samples(features[used], codes[used], v[used], device)
+        if few
+        else _Moments(features, codes, v, device)
     )
-    curvature = largest_eigenvalue(objective.gram)
+    curvature = largest_eigenvalue(to_numpy(objective.gram))
     if curvature <= 0:
         return DictionaryResult(start, 0, True)
-    first: Any = start
-    if device != "cpu":
-        first = objective.to(device, start)
+    first = placed(start, device)
 
     def accelerate(momentum: bool) -> tuple[Any, int, bool]:
         D, Y, t = first, first, 1.0
@@ -108,26 +108,23 @@ def update_dictionary(
             break
     else:
         D = first
-    return DictionaryResult(D if device == "cpu" else D.cpu().numpy(), n_iter, converged)
+    return DictionaryResult(to_numpy(D), n_iter, converged)
 
 
 class _Moments:
     """The objective through moments: ``tr(D^T A D) - 2 tr(B^T D)``, less a constant."""
 
-    def __init__(self, features: NDArray[Any], codes: NDArray[Any], v: NDArray[Any]) -> None:
+    def __init__(
+        self, features: NDArray[Any], codes: NDArray[Any], v: NDArray[Any], device: str
+    ) -> None:
         N = codes.shape[1]
-        self.gram: Any = np.zeros((N, N), dtype=features.dtype)
-        self._target: Any = np.zeros((N, features.shape[1]), dtype=features.dtype)
+        self.gram = placed(np.zeros((N, N), dtype=features.dtype), device)
+        self._target = placed(np.zeros((N, features.shape[1]), dtype=features.dtype), device)
         for rows in chunks(len(codes)):
-            weighted = (codes[rows] * (v[rows] ** 2)[:, None]).T
-            self.gram += weighted @ codes[rows]
-            self._target += weighted @ features[rows]
-
-    def to(self, device: str, start: NDArray[Any]) -> Any:
-        """Move to a torch device; returns `start` there."""
-        self.gram = on_device(self.gram, device)
-        self._target = on_device(self._target, device)
-        return on_device(start, device)
+            C = placed(codes[rows], device)
+            weighted = (C * placed(v[rows, None] ** 2, device)).T
+            self.gram += weighted @ C
+            self._target += weighted @ placed(features[rows], device)
 
     def gradient(self, D: Any) -> Any:
         """Half the gradient."""
@@ -141,17 +138,13 @@ class _Moments:
 class _Samples:
     """The objective through fewer samples than atoms: ``|S D - X|^2``."""
 
-    def __init__(self, features: NDArray[Any], codes: NDArray[Any], v: NDArray[Any]) -> None:
-        self._codes: Any = codes * v[:, None]
-        self._features: Any = features * v[:, None]
+    def __init__(
+        self, features: NDArray[Any], codes: NDArray[Any], v: NDArray[Any], device: str
+    ) -> None:
+        self._codes = placed(codes * v[:, None], device)
+        self._features = placed(features * v[:, None], device)
         self.gram = self._codes @ self._codes.T
         """Inner products of the samples' codes: the same largest eigenvalue."""
-
-    def to(self, device: str, start: NDArray[Any]) -> Any:
-        """Move to a torch device; returns `start` there."""
-        self._codes = on_device(self._codes, device)
-        self._features = on_device(self._features, device)
-        return on_device(start, device)
 
     def gradient(self, D: Any) -> Any:
         """Half the gradient."""

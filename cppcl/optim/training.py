@@ -124,7 +124,7 @@ class Training:
             known is not now for known, now in zip(self._losses, state, strict=False)
         ):
             losses = [
-                reconstruction_losses(F, self.codes[rows], D)
+                reconstruction_losses(F, self.codes[rows], D, self.options.device)
                 for F, D, rows in zip(self.features, self.dictionaries, self.rows, strict=True)
             ]
             self._losses = (*state, np.concatenate(losses))

@@ -151,7 +151,7 @@ def test_a_pacing_step_descends_in_the_box_to_a_certified_solution(
     assert result.kkt < 1e-8
     # Multipliers and variables prove each other, without a search for better ones.
     if not problem.separable:
-        _, weights = problem.listed_pairs()
+        _, weights = problem.listed_pairs
         assert (result.multipliers >= 0).all()
         assert (result.multipliers <= weights).all()
         certified = kkt_residual(problem, result.v, result.multipliers, tie=2e-9, max_iter=0)

@@ -46,7 +46,7 @@ def test_the_matrix_given_to_solvers_is_the_objective(solver, n_atoms):
     # 1 atom: the graph is applied through the codes, and listed only for the programs.
     paced = problem(n_atoms=n_atoms)
     v = np.random.default_rng(0).random(K + L)
-    pairs, weights = paced.listed_pairs()
+    pairs, weights = paced.listed_pairs
     hinge = weights @ np.maximum(v[pairs[:, 0]] - v[pairs[:, 1]], 0)
     assert v @ paced.matrix() @ v - paced.linear() @ v + hinge == pytest.approx(paced.value(v))
     result = update_pacing(paced, start=np.ones(K + L), solver=solver, tol=1e-8)

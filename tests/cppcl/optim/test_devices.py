@@ -1,0 +1,78 @@
+"""The same code on every device there is: 'cpu:0' is torch on the processor, 'cpu' is numpy."""
+
+import numpy as np
+import pytest
+import torch
+
+from cppcl import CPRL
+from cppcl.errors import InputError
+from cppcl.optim.code_problem import reconstruction_losses
+from cppcl.optim.devices import check_device, placed, to_numpy
+from cppcl.optim.dictionary import project_atoms, update_dictionary
+
+DEVICES = ["cpu:0", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+@pytest.fixture
+def views():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 6, 60), rng.integers(0, 6, 80)
+    centres = [rng.standard_normal((6, m)) for m in (20, 25)]
+    return [
+        (C[of_side] + 0.5 * rng.standard_normal((len(of_side), C.shape[1]))).astype(np.float32)
+        for C, of_side in zip(centres, labels, strict=True)
+    ], labels
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("n", [10, 80])
+def test_dictionary_step_agrees_with_numpy(device, n):
+    rng = np.random.default_rng(1)
+    F, C, v = rng.standard_normal((n, 9)), rng.standard_normal((n, 30)), rng.random(n)
+    start = project_atoms(rng.standard_normal((30, 9)))
+    expected = update_dictionary(F, C, v, start=start)
+    found = update_dictionary(F, C, v, start=start, device=device)
+    assert isinstance(found.dictionary, np.ndarray)
+    assert found.n_iter == expected.n_iter
+    np.testing.assert_allclose(found.dictionary, expected.dictionary, atol=1e-10)
+    np.testing.assert_allclose(
+        reconstruction_losses(F, C, start, device), reconstruction_losses(F, C, start), rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("within", ["none", "knn"])
+def test_training_on_a_device_agrees_with_the_processor(device, within, views):
+    features, labels = views
+    models = [
+        CPRL(n_atoms=20, n_rounds=6, code_solver=solver, device=where, within=within).fit(
+            *features, *labels
+        )
+        for solver, where in (("gradient", "cpu"), ("gradient", device), ("coordinate", "cpu"))
+    ]
+    plain, there, coordinate = (model.history_["objective"] for model in models)
+    np.testing.assert_allclose(there, plain, rtol=2e-3)
+    np.testing.assert_allclose(coordinate[-1], plain[-1], rtol=0.05)
+    ours, theirs = (model.encode_images(features[1]) for model in models[:2])
+    cosine = (ours * theirs).sum() / np.linalg.norm(ours) / np.linalg.norm(theirs)
+    assert cosine > 0.99
+
+
+def test_arrays_go_and_come_back():
+    X = np.arange(6.0).reshape(2, 3)
+    assert placed(X, "cpu") is X
+    np.testing.assert_array_equal(to_numpy(placed(X, "cpu:0") @ placed(X.T, "cpu:0")), X @ X.T)
+
+
+def test_a_device_that_is_not_there_is_refused_by_training_alone(views):
+    features, labels = views
+    with pytest.raises(
+        InputError, match=r"device='cuda:99' cannot be used here .*use device='cpu'"
+    ):
+        check_device("cuda:99")
+    model = CPRL(n_atoms=5, n_rounds=1, device="cuda:99", code_solver="gradient")
+    with pytest.raises(InputError, match="device='cuda:99'"):
+        model.fit(*features, *labels)
+    trained = CPRL(n_atoms=5, n_rounds=1).fit(*features, *labels)
+    # What was trained on a GPU codes new samples anywhere.
+    assert model.from_arrays(trained.to_arrays()).encode_images(features[1]).shape == (80, 5)
