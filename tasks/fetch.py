@@ -46,7 +46,7 @@ def fetch_data(
     """
     data_set = DATASETS[name](**{k: without_zarr(v, workspace) for k, v in options.items()})
     if isinstance(data_set, PublishedSet):
-        root = data_set.fetch(workspace.data, listener())
+        root = data_set.fetch(workspace.published_data, listener())
     else:
         root = data_set.fetch(workspace.data)
     table = data_set.table(root)

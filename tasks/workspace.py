@@ -30,9 +30,14 @@ class Workspace:
 
     @property
     def data(self) -> Path:
-        """Pictures that data sets made or downloaded; ``$CPPCL_DATA`` where that is set."""
+        """Pictures that data sets made or downloaded."""
+        return self.root / "data"
+
+    @property
+    def published_data(self) -> Path:
+        """Published data sets: ``$CPPCL_DATA`` where that is set, perhaps shared and read-only."""
         shared = os.environ.get("CPPCL_DATA")
-        return Path(shared) if shared else self.root / "data"
+        return Path(shared) if shared else self.data
 
     @property
     def runs(self) -> Path:

@@ -183,6 +183,12 @@ def link_folder(source: Path, home: Path, parts: Sequence[Part]) -> Added:
         added.place = _bundle(home, source)
         with DiskErrors(home, "nothing was added"):
             added.place.symlink_to(source.absolute(), target_is_directory=True)
+        if len(_present(home, parts)) != len(present) + added.new.total():
+            added.place.unlink()
+            raise InputError(
+                f"{source} is known by the folders around it, which a link does not keep; give "
+                "a folder further up"
+            )
     return added
 
 
@@ -228,12 +234,12 @@ def _declared(source: Path, parts: Sequence[Part]) -> int:
     if not is_archive(source.name) or not zipfile.is_zipfile(source):
         return 0
     prefix = whole_name(source)
-    with zipfile.ZipFile(source) as archive:
-        return sum(
-            entry.file_size
-            for entry in archive.infolist()
-            if part_of(f"{prefix}/{entry.filename}", parts)
-        )
+    try:
+        with zipfile.ZipFile(source) as archive:
+            entries = archive.infolist()
+    except READ_ERRORS:  # which reading it tells
+        return 0
+    return sum(e.file_size for e in entries if part_of(f"{prefix}/{e.filename}", parts))
 
 
 def _size(member: Member) -> tuple[int, int] | None:

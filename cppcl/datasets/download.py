@@ -179,7 +179,6 @@ class ResumingDownloader:
     def _append(self, response: Response, received: int, total: int) -> None:
         with self._disk_errors(), self.partial.open("r+b" if received else "wb") as file:
             file.seek(received)
-            file.truncate()
             # Whatever has arrived, at once: where the connection breaks, all of it is kept.
             while block := response.raw.read1(_BLOCK, decode_content=False):
                 file.write(block)

@@ -22,7 +22,7 @@ def main(options: Namespace) -> int:
 
 def list_sets(options: Namespace) -> int:
     """One line a data set: what it is, how large, on what terms, and whether it is here."""
-    directory = Workspace(options.workspace).data
+    directory = Workspace(options.workspace).published_data
     embedded = Emoji()
     rows = [
         [
@@ -44,7 +44,7 @@ def list_sets(options: Namespace) -> int:
 
 def show_status(options: Namespace) -> int:
     """What is here of data sets, what is missing and where it can be had; 1 if anything is."""
-    directory = Workspace(options.workspace).data
+    directory = Workspace(options.workspace).published_data
     complete = True
     for name in options.names or published():
         data_set = named(name)
@@ -65,7 +65,7 @@ def show_status(options: Namespace) -> int:
 
 def get(options: Namespace) -> int:
     """Download data sets."""
-    directory = Workspace(options.workspace).data
+    directory = Workspace(options.workspace).published_data
     with Terminal(sys.stderr):
         for name in options.names:
             print(named(name).fetch(directory, listener()))
@@ -74,7 +74,7 @@ def get(options: Namespace) -> int:
 
 def add(options: Namespace) -> int:
     """Put archives or folders that the user has where a data set is kept."""
-    directory = Workspace(options.workspace).data
+    directory = Workspace(options.workspace).published_data
     data_set = named(options.name)
     with Terminal(sys.stderr) as terminal:
         for path in options.paths:
@@ -153,7 +153,7 @@ def open_table(options: Namespace) -> tuple[SampleTable, Path]:
     """Sample table of a data set, and the folder that its paths are relative to."""
     data_set = named(options.name)
     with Terminal(sys.stderr):
-        root = data_set.fetch(Workspace(options.workspace).data, listener())
+        root = data_set.fetch(Workspace(options.workspace).published_data, listener())
     return data_set.table(root), root
 
 

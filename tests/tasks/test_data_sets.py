@@ -79,8 +79,8 @@ def test_the_shared_folder_is_used(
     workspace: Workspace, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CPPCL_DATA", str(tmp_path / "shared"))
-    assert workspace.data == tmp_path / "shared"
-    DATASETS["qmul-test"]().add(workspace.data, root)
+    assert workspace.published_data == tmp_path / "shared"
+    DATASETS["qmul-test"]().add(workspace.published_data, root)
     table = fetch(workspace, None)
     assert open_pictures(workspace.store, table).root == tmp_path / "shared" / "qmul-test"
 

@@ -108,11 +108,34 @@ def test_without_ranges_it_starts_again(server, download):
 
 
 def test_bytes_of_another_address_are_not_continued(server, download, tmp_path):
-    other = server.put("other", whole(drop=1000), Answer(status=404))
+    other = server.put("other", whole(FILE[::-1], drop=1000), Answer(status=404))
     with pytest.raises(DownloadError, match="404"):
         download(other)
     assert (tmp_path / "part").stat().st_size == 1000
     assert download(server.put("file", whole())) == FILE
+
+
+def test_killed_before_the_first_byte_of_another_address(server, download, tmp_path, monkeypatch):
+    other = server.put("other", whole(FILE[::-1], drop=1000), Answer(status=404))
+    with pytest.raises(DownloadError):
+        download(other)
+    url = server.put("file", whole())
+
+    def kill(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ResumingDownloader, "_append", kill)
+        with pytest.raises(KeyboardInterrupt):
+            download(url)
+    assert download(url) == FILE
+
+
+def test_a_server_that_sends_pieces_is_asked_until_the_end(server, download):
+    piece = {**ETAG, "Content-Range": "bytes 1000-200999/300000"}
+    pieces = Answer(FILE[1000:201_000], status=206, headers=piece)
+    assert download(server.put("file", whole(drop=1000), pieces, whole())) == FILE
+    assert [asked for _, asked in server.requests] == [None, "bytes=1000-", "bytes=201000-"]
 
 
 def test_a_note_that_is_damaged_counts_as_none(server, download, tmp_path):

@@ -76,6 +76,18 @@ def test_cufs_numbered_copy_gives_the_same_persons(tables, tmp_path):
     assert table.ids == tables["cufs"][1].ids
 
 
+def test_cufs_folder_that_its_parents_name_is_not_linked(tmp_path):
+    files = {f"CUHK_student_train/photos/{n:02d}.png": png(n, (200, 250)) for n in range(4)}
+    source = write_folder(tmp_path, files)
+    with pytest.raises(InputError, match="give a folder further up"):
+        Cufs().add(tmp_path / "data", source / "CUHK_student_train/photos", link=True)
+    assert Cufs().status(tmp_path / "data").state == "missing"
+    added = Cufs().add(tmp_path / "data", source / "CUHK_student_train", link=True)
+    assert added.new == {"training photos": 4}
+    copied = Cufs().add(tmp_path / "other", source / "CUHK_student_train/photos")
+    assert copied.new == {"training photos": 4}
+
+
 def test_cufs_other_sizes_are_passed_over(tmp_path):
     files = OFFICIAL["cufs"]()
     originals = {f"original/{p.rpartition('/')[2]}": png(9, (1024, 768)) for p in files}

@@ -158,11 +158,13 @@ def test_another_data_sets_archive_is_refused(data_set, name, tmp_path):
     assert all_files(tmp_path / "data") == [f"{name}/.lock"]
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped"])
+@pytest.mark.parametrize("damage", ["cut", "flipped", "listing"])
 def test_a_damaged_archive_leaves_nothing(damage, data_set, files, name, tmp_path):
     content = bytearray(write_zip(tmp_path / "a.zip", files).read_bytes())
     if damage == "cut":
         del content[len(content) // 2 :]
+    elif damage == "listing":
+        content = content.replace(b"PK\x01\x02", b"PK\x01\x03")
     else:
         last = next(c for path, c in reversed(files.items()) if part_of(path, data_set.parts))
         at = content.index(last) + len(last) // 2
