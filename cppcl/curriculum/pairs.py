@@ -63,7 +63,10 @@ class ExplicitPairs:
 
     def value(self, v: Floating) -> float:
         """Sum of ``max(0, v[harder] - v[easier])`` at pacing variables v (n,)."""
-        return float(np.maximum(self._violation(v), 0).sum(dtype=np.float64))
+        from cppcl.optim.pacing_kernels import hinge
+
+        self._check(v)
+        return float(hinge(self.pairs, v))
 
     def smoothed_gradient(self, v: Floating, eps: float) -> tuple[float, Floating]:
         """Value and gradient of the Huberised hinge: 0 | z^2 / (2 eps) | z - eps / 2.
@@ -85,7 +88,8 @@ class ExplicitPairs:
         """
         if not eps > 0:
             raise InputError(f"eps={eps} must be positive")
-        z = self._violation(v)
+        self._check(v)
+        z = v[self.pairs[:, 0]] - v[self.pairs[:, 1]]
         slope = np.clip(z / eps, 0, 1)
         # z^2 / (2 eps) and z - eps / 2 are both slope * (z - eps * slope / 2).
         value = float((slope * (z - (0.5 * eps) * slope)).sum(dtype=np.float64))
@@ -119,8 +123,6 @@ class ExplicitPairs:
         """Restore what `to_arrays` returned."""
         return cls(arrays["pairs"], int(arrays["n_samples"][0]))
 
-    def _violation(self, v: Floating) -> Floating:
+    def _check(self, v: Floating) -> None:
         if v.shape != (self._n_samples,):
             raise InputError(f"v has shape {v.shape}, expected ({self._n_samples},)")
-        violation: Floating = v[self.pairs[:, 0]] - v[self.pairs[:, 1]]
-        return violation

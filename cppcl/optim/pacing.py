@@ -134,19 +134,23 @@ def update_pacing(
         raise InputError(f"selection={selection!r} is not one of {get_args(Selection)}")
     if selection == "binary":
         check_binary(problem)
+    exact, dtype = problem.in_float64(), start.dtype
     multipliers: NDArray[np.float64] | None = None
     if problem.separable:
-        v, n_iter, converged = problem.separable_solution(), 0, True
+        v, n_iter, converged = exact.separable_solution(), 0, True
     else:
         effort = Effort(smoothing, max_iter, tol)
-        v, n_iter, converged, multipliers = PACING_SOLVERS[solver](problem, start, effort)
-        if problem.value(v) > problem.value(start):
+        begin = start.astype(np.float64)
+        v, n_iter, converged, multipliers = PACING_SOLVERS[solver](exact, begin, effort)
+        if exact.value(v.astype(dtype)) > exact.value(start):
             v, multipliers = start, None
+    v = v.astype(dtype, copy=False)
     if selection == "binary":
-        v, n_iter, residual = solve_binary(problem, v, start)
-        return PacingResult(v, problem.value(v), n_iter, True, residual, selection)
-    residual = kkt_residual(problem, v, multipliers)
-    return PacingResult(v, problem.value(v), n_iter, converged, residual, multipliers=multipliers)
+        v, n_iter, residual = solve_binary(exact, v, start)
+        return PacingResult(v, exact.value(v), n_iter, True, residual, selection)
+    # Better multipliers are not sought than what was asked for.
+    residual = kkt_residual(exact, v, multipliers, tol=max(tol, 1e-6))
+    return PacingResult(v, exact.value(v), n_iter, converged, residual, multipliers=multipliers)
 
 
 def check_options(

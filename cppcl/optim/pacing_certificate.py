@@ -59,10 +59,10 @@ def kkt_residual(
 
     if problem.regularizer == "none" or not len(v):
         return 0.0
-    exact, v = problem.in_float64(), v.astype(np.float64)
-    scale = exact.gradient_scale(v)
-    gradient = exact.smoothed_gradient(v, tie)
-    pairs, caps = exact.listed_pairs()
+    v = v.astype(np.float64, copy=False)
+    scale = problem.gradient_scale(v)
+    gradient = problem.smoothed_gradient(v, tie)
+    pairs, caps = problem.listed_pairs
     violation = v[pairs[:, 0]] - v[pairs[:, 1]]
     tied = np.abs(violation) <= tie
     settled = pairs[violation > tie], caps[violation > tie]

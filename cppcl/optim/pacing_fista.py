@@ -47,7 +47,7 @@ def solve_by_fista(problem: PacingProblem, start: NDArray[Any], effort: Effort) 
     (`cppcl.optim.pacing_kernels.ascend`), warm-started, to an accuracy that follows the
     iterations'. Curricula that do not list their pairs take part by their Huberised hinge, whose
     widths decrease. Without momentum where the problem is not convex, which then ends at a
-    stationary point. Computes in float64.
+    stationary point.
 
     Returns
     -------
@@ -58,17 +58,16 @@ def solve_by_fista(problem: PacingProblem, start: NDArray[Any], effort: Effort) 
     """
     from cppcl.optim.pacing_kernels import add_pairs, ascend, disorder
 
-    exact, tol = problem.in_float64(), effort.tol
-    pairs, caps = exact.listed_pairs()
+    tol, (pairs, caps) = effort.tol, problem.listed_pairs
     v, x = start.astype(np.float64), np.zeros(len(pairs))
-    scale, n_iter, converged = exact.gradient_scale(v), 0, False
-    for eps in effort.smoothing if exact.unlisted else (0.0,):
+    scale, n_iter, converged = problem.gradient_scale(v), 0, False
+    for eps in effort.smoothing if problem.unlisted else (0.0,):
         # Samples without curvature would leave no digits to the order of others.
-        curvature = np.maximum(exact.curvature(eps), 1e-3 * scale)
+        curvature = np.maximum(problem.curvature(eps), 1e-3 * scale)
         Y, t, converged, moved = v, 1.0, False, np.inf
         for _ in range(effort.max_iter):
             n_iter += 1
-            gradient = exact.smoothed_gradient(Y, eps)
+            gradient = problem.smoothed_gradient(Y, eps)
             add_pairs(pairs, x, gradient)
             y = Y - gradient / curvature
             # An inexact proximal operator would be amplified by the momentum.
@@ -79,12 +78,12 @@ def solve_by_fista(problem: PacingProblem, start: NDArray[Any], effort: Effort) 
             if float(np.vdot(step, change)) > 0:
                 t = 1.0
             t_new = (1 + (1 + 4 * t * t) ** 0.5) / 2
-            Y = v_new + ((t - 1) / t_new) * change if exact.convex else v_new
+            Y = v_new + ((t - 1) / t_new) * change if problem.convex else v_new
             v, t, moved = v_new, t_new, float(np.abs(change).max())
             if worst <= tol and float(np.abs(step).max()) <= tol * scale:
-                gradient = exact.smoothed_gradient(v, eps)
+                gradient = problem.smoothed_gradient(v, eps)
                 add_pairs(pairs, x, gradient)
-                residual = v - np.clip(v - gradient / exact.gradient_scale(v), 0, 1)
+                residual = v - np.clip(v - gradient / problem.gradient_scale(v), 0, 1)
                 if max(float(np.abs(residual).max()), disorder(pairs, caps, x, v)) <= tol:
                     converged = True
                     break

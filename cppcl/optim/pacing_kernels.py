@@ -14,6 +14,9 @@ from cppcl.optim.compiled import compiled
 
 Vector = NDArray[np.float64]
 
+ACTIVE_SWEEPS = 30
+"""Sweeps over the pairs that still change, between sweeps over all."""
+
 
 @compiled
 def row_products(
@@ -66,6 +69,37 @@ def multiply_listed(
 
 
 @compiled
+def hinge(pairs: NDArray[Any], v: NDArray[Any]) -> float:  # pragma: no cover
+    """Sum of ``max(0, v_i - v_j)`` over pairs."""
+    total = 0.0
+    for e in range(len(pairs)):
+        total += max(v[pairs[e, 0]] - v[pairs[e, 1]], 0.0)
+    return total
+
+
+@compiled
+def equalise(
+    e: int, i: int, j: int, cap: float, x: Vector, y: Vector, inverse: Vector
+) -> float:  # pragma: no cover
+    """Move a multiplier to where ``v_i = v_j``, or as far as its bounds allow, in place.
+
+    Returns
+    -------
+    float
+        By how much the two variables differed; 0 where nothing changed.
+    """
+    difference = abs(min(max(y[i], 0.0), 1.0) - min(max(y[j], 0.0), 1.0))
+    if difference > 0:
+        wanted = x[e] + (y[i] - y[j]) / (inverse[i] + inverse[j])
+        allowed = min(max(wanted, 0.0), cap)
+        step = allowed - x[e]
+        x[e] = allowed
+        y[i] -= step * inverse[i]
+        y[j] += step * inverse[j]
+    return difference
+
+
+@compiled
 def ascend(
     pairs: NDArray[Any],
     caps: Vector,
@@ -79,36 +113,44 @@ def ascend(
 
     Minimises ``sum_p (v_p - z_p)^2 / (2 inverse_p) + sum_(i,j) cap_ij max(0, v_i - v_j)`` over
     [0, 1]. With multipliers x in [0, cap] its solution is ``v = clip(y)``, where y is z less
-    ``inverse`` times what the pairs contribute to the gradient (`add_pairs`). Each multiplier in
-    turn is moved to where ``v_i = v_j``, or as far as its bounds allow.
+    ``inverse`` times what the pairs contribute to the gradient (`add_pairs`). Between sweeps over
+    all pairs are some over those alone that still change: most settle at a bound.
 
     Returns
     -------
     float
-        Largest difference of two variables in the last sweep that a multiplier was changed for;
-        sweeps end when it is at most `tol`.
+        Largest difference of two variables for which the last sweep over all pairs changed a
+        multiplier; at most `tol` unless `max_iter` such sweeps were not enough.
     """
     worst = 0.0
+    changing = np.empty(len(pairs), np.int64)
     for _ in range(max_iter):
-        worst = 0.0
+        worst, size = 0.0, 0
         for e in range(len(pairs)):
-            i, j = pairs[e, 0], pairs[e, 1]
-            difference = min(max(y[i], 0.0), 1.0) - min(max(y[j], 0.0), 1.0)
-            if (
-                difference == 0
-                or (difference < 0 and x[e] == 0)
-                or (difference > 0 and x[e] == caps[e])
-            ):
-                continue
-            wanted = x[e] + (y[i] - y[j]) / (inverse[i] + inverse[j])
-            step = min(max(wanted, 0.0), caps[e]) - x[e]
-            # Assigned, not added, so that bounds are reached exactly.
-            x[e] = min(max(wanted, 0.0), caps[e])
-            y[i] -= step * inverse[i]
-            y[j] += step * inverse[j]
-            worst = max(worst, abs(difference))
+            i, j, cap = pairs[e, 0], pairs[e, 1], caps[e]
+            # Settled at the bound that the order of the variables asks for.
+            if x[e] != (cap if y[i] > y[j] else 0.0):
+                difference = equalise(e, i, j, cap, x, y, inverse)
+                if difference > 0:
+                    worst = max(worst, difference)
+                    changing[size] = e
+                    size += 1
         if worst <= tol:
             break
+        for _ in range(ACTIVE_SWEEPS):
+            left, kept = 0.0, 0
+            for k in range(size):
+                e = changing[k]
+                i, j, cap = pairs[e, 0], pairs[e, 1], caps[e]
+                if x[e] != (cap if y[i] > y[j] else 0.0):
+                    difference = equalise(e, i, j, cap, x, y, inverse)
+                    if difference > 0:
+                        left = max(left, difference)
+                        changing[kept] = e
+                        kept += 1
+            size = kept
+            if left <= max(0.1 * worst, tol):
+                break
     return worst
 
 
@@ -125,7 +167,7 @@ def disorder(pairs: NDArray[Any], caps: Vector, x: Vector, v: Vector) -> float: 
     """Largest difference of two variables that their pair's multiplier does not account for."""
     worst = 0.0
     for e in range(len(pairs)):
-        difference = v[pairs[e, 0]] - v[pairs[e, 1]]
-        if (difference > 0 and x[e] < caps[e]) or (difference < 0 and x[e] > 0):
+        difference, cap = v[pairs[e, 0]] - v[pairs[e, 1]], caps[e]
+        if x[e] != (cap if difference > 0 else 0.0):
             worst = max(worst, abs(difference))
     return worst

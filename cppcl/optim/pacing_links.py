@@ -35,6 +35,13 @@ class Affinity(NamedTuple):
             affinities += self.squares * (own + other)
         return affinities
 
+    def norms(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Squared norms of codes where they matter, zeros where not."""
+        norms = np.zeros(len(codes), dtype=codes.dtype)
+        if self.squares:
+            np.einsum("pn,pn->p", codes, codes, out=norms)
+        return norms
+
 
 class Links(Protocol):
     """Affinities A (k, l) between two sets of samples."""
@@ -63,7 +70,7 @@ class ClassBlocks:
 
     def __init__(self, laplacian: Laplacian, codes: NDArray[Any], affinity: Affinity) -> None:
         K = laplacian.n_sketches
-        squares = np.einsum("pn,pn->p", codes, codes)
+        squares = affinity.norms(codes)
         left, right = laplacian.left.tocsc(), laplacian.right.tocsc()
         heights, widths = np.diff(left.indptr), np.diff(right.indptr)
         # Samples in the order of their classes, so that a row of a block is a run of columns.
@@ -128,8 +135,8 @@ class ListedLinks:
         weights = sparse.csr_array(weights)
         rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
         products = row_products(own, other, rows, weights.indices)
-        squares = [np.einsum("pn,pn->p", C, C) for C in (own, other)]
-        values = affinity.of(products, squares[0][rows], squares[1][weights.indices])
+        squares = affinity.norms(own)[rows], affinity.norms(other)[weights.indices]
+        values = affinity.of(products, *squares)
         self.matrix: Any = sparse.csr_array(
             (values * weights.data, weights.indices, weights.indptr), shape=weights.shape
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -194,6 +195,7 @@ class PacingProblem:
         """Curricula that do not list their pairs."""
         return [term for term in self.curricula if not hasattr(term.curriculum, "pairs")]
 
+    @cached_property
     def listed_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Pairs (P, 2) of the other curricula as rows of the stack, and their weights, (P,)."""
         pairs, weights = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0)]

@@ -34,7 +34,7 @@ def slack_program(problem: PacingProblem, scale: float = 1.0) -> SlackProgram:
     """Write the pacing problem, divided by `scale`, as the paper does: a slack a pair."""
     from scipy import sparse
 
-    pairs, weights = problem.listed_pairs()
+    pairs, weights = problem.listed_pairs
     n, P = len(problem.losses), len(pairs)
     signs, numbers = np.repeat([1.0, -1.0], P), np.tile(np.arange(P), 2)
     difference = sparse.csc_array((signs, (numbers, pairs.T.ravel())), shape=(P, n))
@@ -97,7 +97,7 @@ def solve_by_cvxpy(problem: PacingProblem, start: NDArray[Any], effort: Effort) 
     cvxpy: Any = importlib.import_module("cvxpy")  # its types are incomplete
     _check(problem, "cvxpy")
     scale = problem.gradient_scale(start)
-    pairs, weights = problem.listed_pairs()
+    pairs, weights = problem.listed_pairs
     v = cvxpy.Variable(len(start))
     # Positive semidefinite by construction, which rounding may hide from a test.
     matrix = cvxpy.psd_wrap(problem.matrix() / scale)
