@@ -76,7 +76,7 @@ class Listener:
 
 
 def obtain(archive: Archive, folder: Path, listener: Listener) -> Path:
-    """Download an archive into a folder, unless it is there.
+    """Download an archive into a folder, unless it is there as it should be.
 
     Raises
     ------
@@ -85,17 +85,16 @@ def obtain(archive: Archive, folder: Path, listener: Listener) -> Path:
     DiskFullError
         There is no room.
     """
-    target = folder / archive.file
-    if target.is_file():
-        return target
     import pooch
 
+    target = folder / archive.file
     pooch.get_logger().setLevel(logging.WARNING)
     noted = read_checksums(folder).get(archive.file, {})
     checksum = archive.checksum or (f"sha256:{noted['sha256']}" if noted else None)
     problems = []
     for url in archive.addresses:
-        listener.say(f"{archive.file}: from {url}")
+        if not target.is_file():
+            listener.say(f"{archive.file}: from {url}")
         downloader = ResumingDownloader(
             folder / f"{archive.file}.part",
             patience=listener.patience,
@@ -151,6 +150,8 @@ def _note_checksum(folder: Path, archive: Archive, url: str) -> None:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     noted = read_checksums(folder)
+    if noted.get(archive.file, {}).get("sha256") == digest:
+        return
     noted[archive.file] = {
         "sha256": digest,
         "n_bytes": path.stat().st_size,

@@ -342,6 +342,9 @@ def test_the_checksum_of_the_first_download_is_noted(server, get, tmp_path):
     assert (noted["n_bytes"], noted["address"]) == (len(GOOD), url)
     assert get(url)[0] == GOOD
     assert len(server.requests) == 1  # it is here
+    (folder / "a.zip").write_bytes(GOOD[:-1])
+    assert get(url)[0] == GOOD  # it was damaged here
+    assert len(server.requests) == 2
     (folder / "a.zip").unlink()
     changed = server.put("changed", Answer(zipped(b"other")))
     with pytest.raises(DataUnavailableError, match=r"differs from what .* remove 'a.zip'"):
