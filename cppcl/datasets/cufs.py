@@ -49,7 +49,6 @@ _COPY = Archive(
         "https://github.com/chaofengc/Face-Sketch/archive/"
         "00dd8a1f313f95cbdd3b4ffd8b2b9b801dff601d.zip",
     ),
-    n_bytes=400_000_000,
     remark="a public copy, Data/CUHK_student_{train,test}/{photos,sketches}/<number>.png",
 )
 

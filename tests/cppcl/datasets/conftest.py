@@ -117,9 +117,9 @@ def qmul_official() -> dict[str, bytes]:
             listing.append(photo)
             files[f"{voc}/JPEGImages/{photo}.jpg"] = jpeg(1000 + 100 * k + number)
             files[f"{voc}/Annotations/{photo}.xml"] = annotation((name, 9), ("person", 90))
-    # Shows a large table and a small car; is not in the list; shows none of the classes.
+    # Shows a table and two cars, larger together; is not in the list; shows none of the classes.
     for number, boxes in (
-        ("2008_009000", [("car", 5), ("diningtable", 20), ("car", 6)]),
+        ("2008_009000", [("car", 15), ("diningtable", 20), ("car", 15)]),
         ("2008_009001", [("car", 5)]),
         ("2008_009002", [("person", 5)]),
     ):

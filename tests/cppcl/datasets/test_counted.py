@@ -121,6 +121,11 @@ def test_the_last_by_name_are_the_test():
     ids = table.column("ids", "sketch")
     expected = ["a/03", "a/04", "a/05", "b/01", "b/02", "b/03"]
     assert [ids[row] for row in split.test_sketches] == [f"sketch/{name}" for name in expected]
+    options = {"train_sketches": 1, "test_sketches": 2, "train_images": 1}
+    split = counted_split(table, seed=5, sketch_order="name", **options)
+    assert [ids[row] for row in split.train_sketches] == ["sketch/a/00", "sketch/b/00"]
+    tested = [ids[row] for row in split.test_sketches]
+    assert tested == [f"sketch/{name}" for name in ("a/04", "a/05", "b/02", "b/03")]
 
 
 @pytest.mark.parametrize("rule", ["counted", "unseen"])
@@ -224,5 +229,7 @@ def test_the_rest_is_what_the_other_side_does_not_name():
     twins = replace(SMALL, sha256=("same",) * 4 + SMALL.sha256[4:])
     split = split_from_text(named(train_sketches="rest"), twins, exact=False)
     assert [list(getattr(split, part)) for part in PARTS] == [[], [3], [2], [0]]
+    split = split_from_text(named(test_sketches="rest"), twins, exact=False)
+    assert [list(getattr(split, part)) for part in PARTS] == [[0, 1], [3], [2, 3], [0]]
     with pytest.raises(InputError, match="train_sketches and test_sketches are both the rest"):
         split_from_text(named(train_sketches="rest", test_sketches="rest"), SMALL, exact=False)

@@ -439,3 +439,18 @@ def test_pictures_are_those_of_the_archive(data_set, files, tmp_path):
     assert all((root / path).read_bytes() in contents for path in table.paths)
     assert len(set(table.sha256)) == len(table)
     assert jpeg(1) != jpeg(2)
+
+
+def test_a_download_brings_only_what_is_missing(name, files, server, tmp_path):
+    """Another version of what is here, which an archive of all holds too, is left alone."""
+    sketches = sketch_files(DATASETS[name](), files)
+    size = (200, 250) if name == "cufs" else (8, 6)
+    mine = {path: png(60_000 + k, size) for k, path in enumerate(sketches[::2])}
+    content = write_zip(tmp_path / "all.zip", files).read_bytes()
+    data_set = served(name, server, Answer(content))
+    data_set.add(tmp_path / "data", write_zip(tmp_path / "mine.zip", mine))
+    root = data_set.fetch(tmp_path / "data", SILENT)
+    assert data_set.status(tmp_path / "data").state == "complete"
+    table = data_set.table(root)
+    held = {(root / p).read_bytes() for p in table.column("paths", "sketch")}
+    assert held <= set(mine.values())
