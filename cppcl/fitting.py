@@ -61,7 +61,7 @@ def learn(
 
     @cache
     def fingerprint() -> bytes:
-        options = repr(sorted(model.get_params().items()))
+        options = repr((model.version, sorted(model.get_params().items())))
         first = [] if start is None else [start.sketch_dictionary_, start.image_dictionary_]
         return digest_of(data.digest(), options.encode(), *(D.tobytes() for D in first))
 
@@ -104,6 +104,8 @@ def initialised(
         start=model.atom_start,
         n_rounds=model.n_initial_rounds,
         rng=rng,
+        code_solver=model.code_solver,
+        device=model.device,
     )
 
 

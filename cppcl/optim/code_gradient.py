@@ -58,13 +58,10 @@ def _sparse(matrix: Any, device: str) -> Tensor:
     listed = matrix.tocoo()
     indices = torch.from_numpy(np.vstack([listed.row, listed.col]).astype(np.int64))
     values = torch.from_numpy(np.ascontiguousarray(listed.data))
-    return (
-        torch.sparse_coo_tensor(
-            indices, values, listed.shape, check_invariants=False, is_coalesced=False
-        )
-        .coalesce()
-        .to(device)
-    )
+    # The checks are off by default, and torch warns once of what is not said.
+    silent: Any = torch.sparse.check_sparse_tensor_invariants
+    with silent(enable=False):
+        return torch.sparse_coo_tensor(indices, values, listed.shape).coalesce().to(device)
 
 
 def update_codes_by_gradient(

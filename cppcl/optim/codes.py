@@ -22,6 +22,7 @@ from cppcl.optim.coordinate_descent import descend
 from cppcl.optim.devices import check_device
 
 __all__ = [
+    "CODE_TOLERANCE",
     "CodeBlock",
     "CodeProblem",
     "CodeResult",
@@ -31,6 +32,9 @@ __all__ = [
     "l1_weights",
     "update_codes",
 ]
+
+CODE_TOLERANCE = 3e-4
+"""Accuracy of a step of an alternation; the next round changes codes by more."""
 
 CodeSolver = Literal["coordinate", "gradient"]
 """Coordinate descent on active sets, or accelerated proximal gradient (also on a GPU)."""

@@ -90,14 +90,15 @@ def update_dictionary(
     def accelerate(momentum: bool) -> tuple[Any, int, bool]:
         D, Y, t = first, first, 1.0
         for iteration in range(1, max_iter + 1):
-            D_new = project_atoms(Y - objective.gradient(Y) / curvature)
-            change = D_new - D
-            if momentum and float(((Y - D_new) * change).sum()) > 0:
+            D_new, ahead, change, size = _projected_step(
+                Y, objective.gradient(Y), D, curvature, device
+            )
+            if momentum and ahead > 0:
                 t = 1.0
             t_new = (1 + (1 + 4 * t * t) ** 0.5) / 2
-            Y = D_new + ((t - 1) / t_new) * change if momentum else D_new
+            Y = _extrapolated(D_new, D, (t - 1) / t_new if momentum else 0.0, device)
             D, t = D_new, t_new
-            if float((change * change).sum()) <= tol * tol * float((D * D).sum()):
+            if change <= tol * tol * size:
                 return D, iteration, True
         return D, max_iter, False
 
@@ -109,6 +110,37 @@ def update_dictionary(
     else:
         D = first
     return DictionaryResult(to_numpy(D), n_iter, converged)
+
+
+def _projected_step(
+    Y: Any, gradient: Any, D: Any, curvature: float, device: str
+) -> tuple[Any, float, float, float]:
+    """Step from Y, projected: the atoms, how far it went against momentum, its and their size."""
+    if device == "cpu":
+        from cppcl.optim.dictionary_kernels import move_atoms
+
+        D_new: Any = np.empty_like(D)
+        return D_new, *move_atoms(Y, gradient, D, curvature, D_new)
+    D_new = project_atoms(Y - gradient / curvature)
+    change = D_new - D
+    return (
+        D_new,
+        float(((Y - D_new) * change).sum()),
+        float((change * change).sum()),
+        float((D_new * D_new).sum()),
+    )
+
+
+def _extrapolated(D_new: Any, D: Any, momentum: float, device: str) -> Any:
+    if not momentum:
+        return D_new
+    if device == "cpu":
+        from cppcl.optim.dictionary_kernels import extrapolate
+
+        Y = np.empty_like(D)
+        extrapolate(D_new, D, momentum, Y)
+        return Y
+    return D_new + momentum * (D_new - D)
 
 
 class _Moments:

@@ -10,12 +10,20 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.graph import Laplacian
-from cppcl.optim.codes import CodeBlock, CodeProblem, update_codes
+from cppcl.optim.codes import (
+    CODE_TOLERANCE,
+    CodeBlock,
+    CodeProblem,
+    CodeSolver,
+    update_codes,
+)
 from cppcl.optim.dictionary import perturbed_atoms, project_atoms, update_dictionary
 
 AtomStart = Literal["samples", "principal", "correlated"]
 """Atoms before any learning: random samples, principal directions of the stacked views, or the
 directions in which linked samples of the two modalities agree most."""
+SAMPLES_PER_ATOM = 50
+"""Most samples (or pairs) that initial dictionaries are learned from."""
 Initialization = Literal["joint", "independent"]
 """Whether dictionaries start from shared codes of linked pairs, or from each modality alone."""
 
@@ -30,6 +38,8 @@ def initial_dictionaries(
     start: AtomStart,
     n_rounds: int,
     rng: np.random.Generator,
+    code_solver: CodeSolver = "coordinate",
+    device: str = "cpu",
 ) -> list[NDArray[Any]]:
     """Learn a dictionary of each modality to start training from.
 
@@ -51,11 +61,14 @@ def initial_dictionaries(
         Alternations of codes and dictionaries.
     rng : numpy Generator
         Source of the draws.
+    code_solver, device
+        As in `cppcl.optim.codes.update_codes`.
 
     Returns
     -------
     list of two (N, m_k) arrays
-        Dictionaries with atoms in the unit ball.
+        Dictionaries with atoms in the unit ball, learned from at most 50 samples or pairs an
+        atom.
 
     Raises
     ------
@@ -67,10 +80,12 @@ def initial_dictionaries(
             raise InputError(
                 "atom_start='correlated' needs linked pairs; use initialization='joint'"
             )
-        alone = [[F] for F in features]
+        alone = [[F[_some(len(F), n_atoms, rng)]] for F in features]
         started = [starting_atoms(views, n_atoms, start=start, rng=rng) for views in alone]
     else:
         sketches, images = laplacian.sample_pairs(rng)
+        some = _some(len(sketches), n_atoms, rng)
+        sketches, images = sketches[some], images[some]
         alone = [[features[0][sketches], features[1][images]]]
         if start == "correlated":
             left, strengths, right = laplacian.correlated_directions(*features)
@@ -84,8 +99,23 @@ def initial_dictionaries(
     return [
         D
         for views, atoms in zip(alone, started, strict=True)
-        for D in learn_shared_codes(views, atoms, alpha=alpha, n_rounds=n_rounds)
+        for D in learn_shared_codes(
+            views,
+            atoms,
+            alpha=alpha,
+            n_rounds=n_rounds,
+            code_solver=code_solver,
+            device=device,
+        )
     ]
+
+
+def _some(n: int, n_atoms: int, rng: np.random.Generator) -> Any:
+    """Rows to learn from: all of n, or a sorted draw of as many as are enough."""
+    enough = SAMPLES_PER_ATOM * n_atoms
+    if n <= enough:
+        return slice(None)
+    return np.sort(rng.choice(n, size=enough, replace=False))
 
 
 def starting_atoms(
@@ -137,6 +167,8 @@ def learn_shared_codes(
     *,
     alpha: float,
     n_rounds: int,
+    code_solver: CodeSolver = "coordinate",
+    device: str = "cpu",
 ) -> list[NDArray[Any]]:
     """Learn dictionaries of paired views that share one code a pair.
 
@@ -154,6 +186,8 @@ def learn_shared_codes(
         Weight of the L1 norm for one view.
     n_rounds : int
         Alternations; 0 returns the starting atoms.
+    code_solver, device
+        As in `cppcl.optim.codes.update_codes`.
 
     Returns
     -------
@@ -170,9 +204,11 @@ def learn_shared_codes(
         atoms = np.hstack(dictionaries)
         block = CodeBlock(slice(0, n), stacked, atoms)
         problem = CodeProblem([block], ones, alpha * len(views))
-        codes = update_codes(problem, start=codes).codes
+        codes = update_codes(
+            problem, start=codes, solver=code_solver, device=device, tol=CODE_TOLERANCE
+        ).codes
         dictionaries = [
-            update_dictionary(F, codes, ones, start=D).dictionary
+            update_dictionary(F, codes, ones, start=D, device=device).dictionary
             for F, D in zip(views, dictionaries, strict=True)
         ]
     return dictionaries

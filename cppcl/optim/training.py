@@ -19,7 +19,7 @@ from cppcl.optim.code_problem import (
     l1_weights,
     reconstruction_losses,
 )
-from cppcl.optim.codes import encode, update_codes
+from cppcl.optim.codes import CODE_TOLERANCE, encode, update_codes
 from cppcl.optim.dictionary import (
     replace_unused_atoms,
     unused_atoms,
@@ -31,8 +31,6 @@ from cppcl.optim.pacing_schedule import SelfPacing
 from cppcl.optim.training_options import TrainingOptions
 
 SIDES = ("sketch", "image")
-CODE_TOLERANCE = 3e-4
-"""Accuracy of a code step; the next round changes codes by more."""
 NO_REPLACEMENT = 10
 """Last rounds, in which unused atoms are left alone."""
 

@@ -82,7 +82,7 @@ def train(
     small = {**options, "n_atoms": 4, "n_rounds": 1, "n_initial_rounds": 1}
     CPRL(**small).fit(*(F[:200] for F, _ in sides), *(labels[:200] for _, labels in sides))
     times: dict[str, float] = {}
-    for name in ("step_pacing", "step_codes", "step_dictionaries", "_record", "start"):
+    for name in ("step_pacing", "step_codes", "step_dictionaries", "_record"):
         _time_calls(Training, name, times)
     started = time.perf_counter()
     model = CPRL(stop_when_selected=False, **options).fit(

@@ -7,7 +7,7 @@ python=${2:-python3}
 cd "$(dirname "$0")/../.."
 "$python" -c 'import torch; print(torch.__version__, torch.cuda.get_device_name())'
 "$python" -m pytest -q -p no:cacheprovider -W ignore tests/cppcl/optim/test_devices.py
-for kind in cpu cuda; do
+for kind in cuda cpu; do
     "$python" tests/benchmarks/bench_training.py cufs flickr15k tuberlin --device "$kind" --json "$record"
 done
 "$python" tests/benchmarks/bench_coding.py --device cuda --json "$record"
