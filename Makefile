@@ -24,9 +24,15 @@ lint: $(VENV)/.installed-dev ## ruff, mypy and import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.installed-dev ## every benchmark, one after the other
-	@set -e; for file in tests/benchmarks/bench_*.py; do \
-		echo "== $$file"; $(BIN)/python "$$file"; \
+# Some machines override OpenBLAS's choice of kernels, which would slow the peers.
+BENCH := env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python
+
+bench: $(VENV)/.installed-bench ## every benchmark, one after the other; the learner's in bench.json
+	@set -e; for name in coding pacing training; do \
+		echo "== $$name"; $(BENCH) tests/benchmarks/bench_$$name.py --json bench.json; \
+	done; \
+	for name in learner features storage; do \
+		echo "== $$name"; OMP_NUM_THREADS=1 $(BENCH) tests/benchmarks/bench_$$name.py; \
 	done
 
 clean: ## remove caches and builds; the installation and the workspace .cppcl stay
@@ -44,6 +50,10 @@ $(VENV)/.installed-demo: pyproject.toml | $(BIN)/pip
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/pip
 	@echo 'Installing into $(VENV): a few minutes and about 7 GB the first time.'
 	$(PIP_INSTALL) '.[demo,dev]'
+	@touch $@
+
+$(VENV)/.installed-bench: pyproject.toml | $(BIN)/pip
+	$(PIP_INSTALL) '.[demo,dev,bench]'
 	@touch $@
 
 $(BIN)/pip:
