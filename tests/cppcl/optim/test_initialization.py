@@ -3,6 +3,7 @@ import pytest
 
 from cppcl.errors import InputError
 from cppcl.graph import Laplacian
+from cppcl.optim import initialization as module
 from cppcl.optim.codes import encode
 from cppcl.optim.initialization import (
     complete_atoms,
@@ -115,3 +116,24 @@ def test_copies_of_samples_differ():
 def test_correlated_start_needs_pairs():
     with pytest.raises(InputError, match="initialization='joint'"):
         initial("correlated", "independent")
+
+
+@pytest.mark.parametrize("initialization", ["joint", "independent"])
+def test_a_large_set_is_learned_from_a_draw_of_paired_samples(initialization, monkeypatch):
+    seen = []
+
+    def learn(views, atoms, **rest):
+        seen.extend(views)
+        return learn_shared_codes(views, atoms, **rest)
+
+    monkeypatch.setattr(module, "learn_shared_codes", learn)
+    initial(initialization=initialization, n_atoms=1)
+    views, _ = shared_views()
+    # 50 samples an atom, of 60; each is one of the set, and pairs stay pairs.
+    assert [len(view) for view in seen] == [50, 50]
+    rows = [
+        [int(np.flatnonzero((view == sample).all(axis=1))[0]) for sample in drawn]
+        for view, drawn in zip(views, seen, strict=True)
+    ]
+    assert all(len(set(of_side)) == 50 for of_side in rows)
+    assert (rows[0] == rows[1]) == (initialization == "joint")
