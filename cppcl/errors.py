@@ -16,6 +16,10 @@ class NotFittedError(InputError, AttributeError):
     """Something is asked of a method that only `fit` gives it."""
 
 
+class ResumeError(InputError):
+    """A saved state is of another training, or of another version of the library."""
+
+
 class PictureError(InputError):
     """A file cannot be decoded as a picture."""
 

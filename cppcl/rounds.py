@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.errors import InputError
+from cppcl.errors import InputError, ResumeError
 from cppcl.optim.training import Training
 
 FINGERPRINT = "fingerprint"
@@ -76,21 +76,24 @@ def resume(training: Training, arrays: Mapping[str, Any], fingerprint: bytes) ->
 
     Raises
     ------
-    InputError
-        If it is the state of another training.
+    ResumeError
+        If it is the state of another training, or none.
     """
     state = {name: np.asarray(array) for name, array in arrays.items()}
     if FINGERPRINT not in state:
-        raise InputError(
+        raise ResumeError(
             f"resume_from holds {', '.join(state) or 'nothing'}, but no {FINGERPRINT}: give what "
             "the to_arrays of a round returned"
         )
     if state.pop(FINGERPRINT).tobytes() != fingerprint:
-        raise InputError(
+        raise ResumeError(
             "resume_from is of a training with other samples, labels, curricula or options; give "
             "the same ones, or start anew"
         )
-    training.from_arrays(state)
+    try:
+        training.from_arrays(state)
+    except (InputError, KeyError, ValueError) as error:
+        raise ResumeError(f"resume_from cannot be read: {error}; start anew") from error
 
 
 def digest_of(*parts: bytes) -> bytes:

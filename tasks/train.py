@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from cppcl.errors import InputError
 from cppcl.methods import make_method
 from storage import Recipe, Reference, Store, Writer
-from tasks.build_curricula import Target, open_curriculum, targets, training_rows
-from tasks.extract import usable_rows
-from tasks.fetch import open_pictures
+from tasks.build_curricula import Target
+from tasks.checkpoint import fit_with_checkpoints
 from tasks.progress import saying_convergence
-from tasks.split import open_split
 from tasks.stage import Mode, StageResult, produce, stage_task
+from tasks.training_samples import training_samples
 from tasks.workspace import Workspace
 
 VERSION = "1"
@@ -38,7 +35,8 @@ def train_method(
 ) -> StageResult:
     """Publish what a method learned from the training rows of a split.
 
-    Pictures that could not be used take no part.
+    Pictures that could not be used take no part. A training in rounds that is killed goes on
+    from one of the last when it is asked for again.
     """
     store = workspace.store
     inputs = {
@@ -58,23 +56,24 @@ def train_method(
     )
 
     def create(writer: Writer) -> None:
-        samples = open_pictures(store, table).table
-        rows_of = open_split(store, split)
-        features, labels, pairs = [], [], []
-        for modality, reference in (("sketch", sketch_features), ("image", image_features)):
-            artifact = store.open(reference)
-            rows = training_rows(rows_of, modality)
-            if not len(rows) and method in LEARNS_NOTHING:
-                rows = np.flatnonzero(usable_rows(artifact))[:1]  # for the length of a row alone
-            kept = usable_rows(artifact)[rows]
-            features.append(artifact.rows("features", rows[kept]))
-            labels.append(targets(samples, modality, target, rows[kept]))
-            pairs.append(
-                None if curricula is None else open_curriculum(store, curricula, modality, kept)
-            )
+        samples = training_samples(
+            store,
+            table=table,
+            split=split,
+            features={"sketch": sketch_features, "image": image_features},
+            target=target,
+            at_least_one=method in LEARNS_NOTHING,
+        )
+        arguments = (
+            *(s.features(store, inputs[f"{s.modality}_features"]) for s in samples),
+            *(s.labels for s in samples),
+            *(s.curriculum(store, curricula) for s in samples),
+        )
         with saying_convergence(what or method):
             try:
-                model = made.fit(*features, *labels, *pairs)
+                model = fit_with_checkpoints(
+                    made, arguments, writer, stage=recipe.stage, what=what or method
+                )
             except InputError as error:
                 raise InputError(f"{what or method}: {error}") from error
         for name, values in model.to_arrays().items():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cppcl.curriculum import ExplicitPairs
-from cppcl.errors import InputError
+from cppcl.errors import InputError, ResumeError
 from cppcl.model import CPRL
 
 PAIRS = ExplicitPairs(np.array([[0, 1], [2, 3], [5, 4]]), 12)
@@ -147,19 +147,29 @@ def state():
 )
 def test_the_state_of_another_training_is_refused(state, other):
     model, given = other(make(n_rounds=3), data())
-    with pytest.raises(InputError, match="resume_from is of a training with other"):
+    with pytest.raises(ResumeError, match="resume_from is of a training with other"):
         model.fit(*given, resume_from=state)
 
 
 def test_what_is_no_state_is_refused(state):
     model = make(n_rounds=3).fit(*data())
-    with pytest.raises(InputError, match="resume_from holds nothing"):
+    with pytest.raises(ResumeError, match="resume_from holds nothing"):
         make(n_rounds=3).fit(*data(), resume_from={})
-    with pytest.raises(InputError, match="but no fingerprint: give what the to_arrays of a round"):
+    with pytest.raises(
+        ResumeError, match="but no fingerprint: give what the to_arrays of a round"
+    ):
         make(n_rounds=3).fit(*data(), resume_from=model.to_arrays())
     incomplete = {name: array for name, array in state.items() if name != "codes"}
-    with pytest.raises(InputError, match="has codes of shape None"):
+    with pytest.raises(
+        ResumeError, match=r"cannot be read: .*has codes of shape None.*start anew"
+    ):
         make(n_rounds=3).fit(*data(), resume_from=incomplete)
+    for name in ("gamma", "rng"):
+        incomplete = {key: array for key, array in state.items() if key != name}
+        with pytest.raises(ResumeError, match=f"cannot be read: .*{name}"):
+            make(n_rounds=3).fit(*data(), resume_from=incomplete)
+    with pytest.raises(ResumeError, match="cannot be read"):
+        make(n_rounds=3).fit(*data(), resume_from=state | {"rng": state["rng"][:9]})
 
 
 def test_a_fitted_model_is_a_start():
@@ -178,7 +188,7 @@ def test_a_fitted_model_is_a_start():
     make(n_rounds=3).fit(*data(), start=coarse, callback=lambda r: states.append(r.to_arrays()))
     resumed = make(n_rounds=3).fit(*data(), start=coarse, resume_from=states[0])
     assert contents(resumed.to_arrays()) == contents(warm.to_arrays())
-    with pytest.raises(InputError, match="other samples"):
+    with pytest.raises(ResumeError, match="other samples"):
         make(n_rounds=3).fit(*data(), resume_from=states[0])
 
 

@@ -1,8 +1,13 @@
-"""An extraction that is slow enough to be interrupted, and its result without interruption."""
+"""An extraction that is slow enough to be interrupted, and runs that can be killed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +21,8 @@ from storage import Artifact
 from tasks.extract import extract_features
 from tasks.fetch import fetch_data
 from tasks.workspace import Workspace
+
+ROOT = Path(__file__).parents[2]
 
 # A tenth of a second a picture.
 SLOW = {"name": "colour_contrast", "n_windows": 100_000}
@@ -75,3 +82,44 @@ def slow_extraction(
         expected = slow.extract(Workspace(folder / "expected"))
     assert len(decoded) == slow.n_blocks
     return SlowExtraction(file, shapes, expected)
+
+
+@pytest.fixture
+def start_run(prefect_server: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Start ``cppcl run`` with all its children in a process group of their own."""
+    started = []
+
+    def start(*arguments: object) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "deployments.cli", "run", *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, "PREFECT_API_URL": prefect_server},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture
+def wait_for() -> Callable[[Callable[[], bool], subprocess.Popen[bytes]], None]:
+    """Wait until a condition holds while a process runs."""
+
+    def wait(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+        give_up = time.monotonic() + 120
+        while not condition():
+            assert time.monotonic() < give_up
+            try:
+                code = process.wait(timeout=0.02)
+            except subprocess.TimeoutExpired:
+                continue
+            pytest.fail(f"the run ended with exit code {code}")
+
+    return wait

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +17,6 @@ from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.flow
 
-ROOT = Path(__file__).parents[2]
-
 
 def chunks(folder: Path) -> dict[str, Path]:
     """Chunk files of an artifact's arrays, finished or not, by array and name."""
@@ -31,45 +27,10 @@ def contents(artifact: Artifact) -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in chunks(artifact.path).items()}
 
 
-@pytest.fixture
-def start_run(prefect_server: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Start ``cppcl run`` with all its children in a process group of their own."""
-    started = []
-
-    def start(*arguments: object) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "deployments.cli", "run", *map(str, arguments)],
-            cwd=ROOT,
-            env={**os.environ, "PREFECT_API_URL": prefect_server},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    """Wait until a condition holds while a process runs."""
-    give_up = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < give_up
-        try:
-            code = process.wait(timeout=0.02)
-        except subprocess.TimeoutExpired:
-            continue
-        pytest.fail(f"the run ended with exit code {code}")
-
-
 def test_a_killed_run_goes_on_where_it_was(
     slow_extraction: Any,
     start_run: Callable[..., subprocess.Popen[bytes]],
+    wait_for: Callable[..., None],
     cppcl: Callable[..., Any],
     dask_address: str,
     workspace: Workspace,

@@ -8,18 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tasks.checkpoint
 import tasks.train
 from cppcl.curriculum import pairs_from_scores
 from cppcl.errors import ConvergenceWarning, InputError
 from cppcl.metrics import evaluate as evaluate_codes
+from cppcl.rounds import Round
 from storage import Recipe, Reference, Writer
 from tasks.build_curricula import curricula_of_split, open_curriculum, targets
 from tasks.encode import encode_features
 from tasks.evaluate import evaluate_method, open_test_set
 from tasks.extract import extract_features, usable_rows
 from tasks.fetch import fetch_data, open_pictures
-from tasks.progress import listening
+from tasks.progress import Progress, listening
 from tasks.split import open_split, split_table
+from tasks.stage import Mode
 from tasks.train import open_method, train_method
 from tasks.workspace import Workspace
 
@@ -73,7 +76,13 @@ class Stages:
             options={"delta": 0.0, "rho": 1.0, "scope": "global", "seed": 0},
         ).reference
 
-    def train(self, method: str, options: dict[str, Any], curricula: Reference | None) -> Any:
+    def train(
+        self,
+        method: str,
+        options: dict[str, Any],
+        curricula: Reference | None,
+        mode: Mode = "reuse",
+    ) -> Any:
         return train_method(
             workspace=self.workspace,
             table=self.table,
@@ -85,6 +94,7 @@ class Stages:
             options=options,
             target="groups",
             what=method,
+            mode=mode,
         ).reference
 
     def encode(self, model: Reference) -> Reference:
@@ -380,3 +390,79 @@ def test_other_warnings_of_training_are_passed_on(
     monkeypatch.setattr(CentredCosine, "fit", warn_and_fit)
     with pytest.warns(RuntimeWarning, match="overflow"):
         stages.train("centred_cosine", {}, None)
+
+
+class Interrupted(BaseException):
+    """As when the process is killed: nothing in a task may catch it."""
+
+
+def interrupt_after(n_rounds: int) -> Any:
+    def on_progress(progress: Progress) -> None:
+        if progress.stage == "train" and progress.done == n_rounds and progress.total > 1:
+            raise Interrupted
+
+    return on_progress
+
+
+def test_rounds_are_told(stages: Stages) -> None:
+    heard: list[Progress] = []
+    with listening(on_progress=heard.append):
+        stages.train("cprl", CPRL, None)
+    steps = [(p.done, p.total) for p in heard if p.stage == "train"]
+    assert steps == [(0, 1), (1, 4), (2, 4), (3, 4), (4, 4), (1, 1)]
+    assert {p.what for p in heard if p.stage == "train"} == {"cprl"}
+
+
+@pytest.mark.parametrize("curricula", [False, True])
+def test_an_interrupted_training_goes_on(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch, curricula: bool
+) -> None:
+    store = stages.workspace.store
+    pairs = stages.curricula() if curricula else None
+    options = {**CPRL, "n_rounds": 6}
+    monkeypatch.setattr("tasks.checkpoint.SHARE", 1e9)  # a checkpoint each round
+    with pytest.raises(Interrupted), listening(interrupt_after(4)):
+        stages.train("cprl", options, pairs)
+    said: list[str] = []
+    with listening(on_message=said.append):
+        artifact = store.open(stages.train("cprl", options, pairs))
+    assert said == ["cprl: 3 of 6 rounds were done"]
+    assert artifact.run["notes"]["rounds_of_this_call"] == 3
+    again = stages.train("cprl", options, pairs, mode="force")
+    assert again == artifact.reference
+    anew = store.open(again)
+    assert anew.run["notes"]["rounds_of_this_call"] == 6
+    assert anew.manifest == artifact.manifest
+
+
+def test_what_was_kept_of_another_training_is_not_used(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = stages.workspace.store
+    expected = store.open(stages.train("cprl", CPRL, None)).manifest
+    state = {"fingerprint": np.zeros(32, dtype=np.uint8), "codes": np.zeros((2, 2))}
+    monkeypatch.setattr(Writer, "load_checkpoint", lambda self, name: state)
+    said: list[str] = []
+    with listening(on_message=said.append):
+        artifact = store.open(stages.train("cprl", CPRL, None, mode="force"))
+    assert said[0].startswith("cprl: starts anew, since what was kept of it is of no use: resume")
+    assert artifact.manifest == expected
+    assert artifact.run["notes"]["rounds_of_this_call"] == 4
+
+
+def test_checkpoints_take_little_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    saved: list[int] = []
+    monkeypatch.setattr(tasks.checkpoint.time, "monotonic", lambda: clock[0])
+
+    class SlowWriter:
+        def save_checkpoint(self, name: str, arrays: Any) -> None:
+            saved.append(arrays)
+            clock[0] += 2.0
+
+    rounds = tasks.checkpoint.Rounds(SlowWriter(), "train", "cprl", lambda share: None)  # type: ignore[arg-type]
+    for number in range(1, 101):
+        clock[0] += 3.0
+        rounds(Round(number, 100, {}, 1.0, lambda number=number: number))  # type: ignore[arg-type, misc]
+    assert saved[:3] == [1, 15, 29]  # 40 s later: every 14 rounds
+    assert 2.0 * len(saved) / (clock[0] - 100.0) < 0.06

@@ -1,0 +1,88 @@
+"""What a method may learn from: the training rows of a split whose pictures could be used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.curriculum import Curriculum
+from cppcl.datasets.table import MODALITIES, Modality
+from storage import Reference, Store
+from tasks.build_curricula import Target, open_curriculum, targets, training_rows
+from tasks.extract import usable_rows
+from tasks.fetch import open_pictures
+from tasks.split import open_split
+
+
+@dataclass(frozen=True)
+class TrainingSamples:
+    """Training samples of one modality.
+
+    Attributes
+    ----------
+    modality : {'sketch', 'image'}
+        Which.
+    rows : (n,) int64
+        Rows of the modality, in the sample table and in its features.
+    kept : (m,) bool
+        Which of the m training rows of the split these are.
+    labels, groups : (n,) str
+        What relevance goes by, and the instance of each.
+    """
+
+    modality: Modality
+    rows: NDArray[np.int64]
+    kept: NDArray[np.bool_]
+    labels: NDArray[np.str_]
+    groups: NDArray[np.str_]
+
+    def features(self, store: Store, reference: Reference) -> NDArray[np.floating]:
+        """Their rows of an `extract` artifact, (n, m)."""
+        return store.open(reference).rows("features", self.rows)
+
+    def curriculum(self, store: Store, reference: Reference | None) -> Curriculum | None:
+        """Their pairs of a `curricula` artifact."""
+        if reference is None:
+            return None
+        return open_curriculum(store, reference, self.modality, self.kept)
+
+
+def training_samples(
+    store: Store,
+    *,
+    table: Reference,
+    split: Reference,
+    features: dict[Modality, Reference],
+    target: Target,
+    at_least_one: bool = False,
+) -> list[TrainingSamples]:
+    """Training samples of both modalities, sketches first.
+
+    Parameters
+    ----------
+    store : Store
+        Where artifacts are.
+    table, split : Reference
+        Samples, and which of them train.
+    features : dict
+        `extract` artifacts, which say whose pictures could be used.
+    target : {'groups', 'labels'}
+        What relevance goes by.
+    at_least_one : bool
+        Where no row trains, take one that could: for the length of a row alone.
+    """
+    samples = open_pictures(store, table).table
+    rows_of = open_split(store, split)
+    found = []
+    for modality in MODALITIES:
+        usable = usable_rows(store.open(features[modality]))
+        rows = training_rows(rows_of, modality)
+        if not len(rows) and at_least_one:
+            rows = np.flatnonzero(usable)[:1]
+        kept = usable[rows]
+        rows = rows[kept]
+        labels, groups = (targets(samples, modality, t, rows) for t in (target, "groups"))
+        found.append(TrainingSamples(modality, rows, kept, labels, groups))
+    return found

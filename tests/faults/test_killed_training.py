@@ -1,0 +1,90 @@
+"""A training that is killed goes on from one of its last rounds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from storage import Artifact, Reference
+from tasks.workspace import Workspace
+
+pytestmark = pytest.mark.flow
+
+N_ROUNDS = 400
+
+
+@pytest.fixture
+def slow_training(
+    tmp_path: Path, draw_pictures: Callable[..., Path], make_experiment: Callable[..., Any]
+) -> Callable[..., Path]:
+    """Write an experiment with one training of many rounds."""
+    shapes = draw_pictures(tmp_path / "shapes")
+    configuration = make_experiment(shapes)
+    instance = configuration["protocols"]["instance"]
+    instance["split"]["seeds"] = [0]
+    instance["methods"] = {
+        "cprl": instance["methods"]["cprl"]
+        | {"n_rounds": N_ROUNDS, "stop_when_selected": False, "n_atoms": 40}
+    }
+    configuration["protocols"] = {"instance": instance}
+
+    def write(cluster: str) -> Path:
+        file = tmp_path / "slow.yaml"
+        configuration["compute"] = {"cluster": cluster}
+        file.write_text(yaml.safe_dump(configuration))
+        return file
+
+    return write
+
+
+def test_a_killed_training_goes_on_from_one_of_its_rounds(
+    slow_training: Callable[..., Path],
+    start_run: Callable[..., subprocess.Popen[bytes]],
+    wait_for: Callable[..., None],
+    cppcl: Callable[..., Any],
+    dask_address: str,
+    tmp_path: Path,
+    workspace: Workspace,
+) -> None:
+    file = slow_training(dask_address)
+
+    def run(place: Workspace) -> Any:
+        result = cppcl("run", file, "--workspace", place.root, "--json")
+        assert result.code == 0, result.stderr
+        return result
+
+    def trained(result: Any, place: Workspace) -> Artifact:
+        return place.store.open(Reference("train", result.json()["artifacts"]["train"]))
+
+    whole = Workspace(tmp_path / "whole")
+    expected = trained(run(whole), whole)
+    assert expected.run["notes"]["rounds_of_this_call"] == N_ROUNDS
+
+    published = workspace.store.path(expected.reference)
+    checkpoint = published.with_name(published.name + ".partial") / "checkpoints/training.npz"
+    process = start_run(file, "--workspace", workspace.root)
+    wait_for(checkpoint.exists, process)
+    first = checkpoint.stat().st_ino
+    wait_for(lambda: checkpoint.stat().st_ino != first, process)  # replaced by a later one
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert not published.exists()
+
+    result = run(workspace)
+    artifact = trained(result, workspace)
+    done = N_ROUNDS - artifact.run["notes"]["rounds_of_this_call"]
+    assert 1 < done < N_ROUNDS
+    assert f"cprl, instance, split 0: {done} of {N_ROUNDS} rounds were done" in result.stderr
+    assert artifact.run["resumed"] is True
+    assert artifact.manifest == expected.manifest
+    for name in artifact.names:
+        assert artifact.array(name).tobytes() == expected.array(name).tobytes()
+    assert not list(artifact.path.rglob("*.npz"))
+    assert workspace.store.verify() == []
