@@ -38,11 +38,11 @@ def root(tmp_path: Path) -> Path:
 
 
 def fetch(workspace: Workspace, root: Path | None) -> Reference:
-    options = load_experiment("qmul-test").dataset
+    options = load_experiment("qmul-test", [f"root={root}"] if root else []).dataset
     return fetch_data(
         workspace=workspace,
         name="qmul-test",
-        options={**options.arguments(), "root": root},
+        options=options.arguments(),
         key_parameters=options.key_parameters(),
     ).reference
 

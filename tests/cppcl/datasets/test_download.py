@@ -341,6 +341,8 @@ def test_the_checksum_of_the_first_download_is_noted(server, get, tmp_path):
     assert noted["sha256"] == hashlib.sha256(GOOD).hexdigest()
     assert (noted["n_bytes"], noted["address"]) == (len(GOOD), url)
     assert get(url)[0] == GOOD
+    assert get(server.put("other", Answer(GOOD)))[0] == GOOD
+    assert json.loads((folder / "checksums.json").read_text())["a.zip"] == noted
     assert len(server.requests) == 1  # it is here
     (folder / "a.zip").write_bytes(GOOD[:-1])
     assert get(url)[0] == GOOD  # it was damaged here
