@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, get_args
+from inspect import signature
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
+from cppcl.folds import HeldOut, Rows, fold_numbers
 from cppcl.metrics import evaluate
+from cppcl.retrieval import Metric
+from cppcl.validation import Labels
 
-Labels = Sequence[Hashable] | NDArray[Any]
-HeldOut = Literal["classes", "samples"]
-Rows = NDArray[np.int64]
+WARM_OPTION = "alpha"
+"""Option along which a fitted model is a good start for the next value."""
+
 Scorer = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]], float]
 """Score, higher is better, from sketch codes, image codes, sketch labels and image labels."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one worker does at a time.
+
+    Attributes
+    ----------
+    options : tuple of dict
+        Combinations that are fitted one after the other.
+    fold : int
+        Samples that are held out.
+    warm_start : bool
+        Whether each fit starts from the one before.
+    """
+
+    options: tuple[dict[str, Any], ...]
+    fold: int
+    warm_start: bool
 
 
 @dataclass(frozen=True)
@@ -31,10 +54,14 @@ class SearchResult:
     options : tuple of dict
         The combinations, in the order of the grid (last option fastest).
     scores : ndarray, (combinations, folds) float64
+    warm_start : bool
+        Whether fits started from the one of the next larger `WARM_OPTION`, so that scores are
+        not exactly those of the same options fitted alone.
     """
 
     options: tuple[dict[str, Any], ...]
     scores: NDArray[np.float64]
+    warm_start: bool = False
 
     @property
     def mean(self) -> NDArray[np.float64]:
@@ -68,6 +95,16 @@ class SearchResult:
         ]
 
 
+@dataclass(frozen=True)
+class SearchData:
+    """Training samples of both modalities, sketches first, and the fold that holds each out."""
+
+    features: tuple[NDArray[Any], NDArray[Any]]
+    labels: tuple[NDArray[Any], NDArray[Any]]
+    folds: tuple[Rows, Rows]
+    curricula: tuple[Curriculum | None, Curriculum | None] = (None, None)
+
+
 def grid_search(
     make_method: Callable[..., Any],
     grid: Mapping[str, Sequence[Any]],
@@ -83,8 +120,12 @@ def grid_search(
     held_out: HeldOut = "classes",
     n_folds: int = 3,
     score: str | Scorer = "rank_1",
+    metric: Metric = "cosine",
+    warm_start: bool = False,
     seed: int = 0,
-    map: Callable[[Callable[[Any], float], Iterable[Any]], Iterable[float]] = map,
+    map: Callable[
+        [Callable[[Job], Sequence[float]], Iterable[Job]], Iterable[Sequence[float]]
+    ] = map,
 ) -> SearchResult:
     """Score every combination of options on folds of the training samples.
 
@@ -112,11 +153,18 @@ def grid_search(
         At least 2.
     score : str or callable
         A score of `cppcl.metrics.evaluate`, such as 'rank_1' or 'map', or a `Scorer`.
+    metric : {'cosine', 'l2'}
+        What ranks, where `score` is a name.
+    warm_start : bool
+        Fit descending values of `WARM_OPTION` one after the other, each from the dictionaries of
+        the one before, where the method's `fit` takes a `start`. Such a path is one job. Faster,
+        but the scores are not those of the same options fitted alone: few rounds stay near
+        where they start.
     seed : int
         Of the folds.
     map : callable
-        As the builtin: applies a function to (combination, fold) jobs, in any place, and returns
-        the results in order. Jobs are a few numbers; the function carries the features.
+        As the builtin: applies a function to jobs, in any place, and returns the results in
+        order. Jobs are a few numbers; the function carries the features.
 
     Returns
     -------
@@ -125,15 +173,9 @@ def grid_search(
     Raises
     ------
     InputError
-        For an empty grid entry, fewer classes or samples than folds, or a score that is not a
-        number.
+        For an empty grid entry, fewer classes or samples than folds, options that the method
+        refuses, or a score that is not a number.
     """
-    for name, values in grid.items():
-        if len(values) == 0:
-            raise InputError(f"grid[{name!r}] is empty; give at least one value")
-    options = tuple(
-        dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
-    )
     labels = np.asarray(sketch_labels), np.asarray(image_labels)
     features = np.asarray(sketch_features), np.asarray(image_features)
     for side, of_side, matrix in zip(("sketch", "image"), labels, features, strict=True):
@@ -150,119 +192,112 @@ def grid_search(
         n_folds=n_folds,
         seed=seed,
     )
-    scorer = score if callable(score) else partial(_score_by_name, score)
-    data = _Data(features, labels, folds, (sketch_curriculum, image_curriculum))
-    work = partial(_fit_and_score, make_method, data, scorer)
-    jobs = [(chosen, fold) for chosen in options for fold in range(n_folds)]
-    scores = np.array(list(map(work, jobs)), dtype=np.float64).reshape(len(options), n_folds)
-    if not np.isfinite(scores).all():
-        worst, fold = np.argwhere(~np.isfinite(scores))[0]
-        raise InputError(f"score of options {options[worst]} on fold {fold} is not a number")
-    return SearchResult(options, scores)
+    scorer = score if callable(score) else partial(score_by_name, score, metric)
+    data = SearchData(features, labels, folds, (sketch_curriculum, image_curriculum))
+    jobs = search_jobs(make_method, grid, n_folds=n_folds, warm_start=warm_start)
+    return gather_scores(grid, jobs, map(partial(score_job, make_method, data, scorer), jobs))
 
 
-def fold_numbers(
-    sketch_labels: Labels,
-    image_labels: Labels,
-    *,
-    sketch_groups: Labels | None = None,
-    image_groups: Labels | None = None,
-    held_out: HeldOut = "classes",
-    n_folds: int = 3,
-    seed: int = 0,
-) -> tuple[Rows, Rows]:
-    """Fold that holds out each sketch (K,) and each image (L,); see `grid_search`.
-
-    Folds differ by at most one in classes ('classes'), or in groups ('samples'), where each
-    label also spreads as evenly as its size allows.
-    """
-    if n_folds < 2:
-        raise InputError(f"n_folds={n_folds} must be at least 2")
-    if held_out not in get_args(HeldOut):
-        raise InputError(f"held_out={held_out!r} is not one of {get_args(HeldOut)}")
-    if (sketch_groups is None) != (image_groups is None):
-        raise InputError("give both of sketch_groups and image_groups, or neither")
-    rng = np.random.default_rng(seed)
-    labels = np.asarray(sketch_labels), np.asarray(image_labels)
-    K = len(labels[0])
-    if held_out == "classes":
-        units = np.unique(np.concatenate(labels), return_inverse=True)[1]
-        both = np.intersect1d(units[:K], units[K:])
-        folds = np.full(units.max() + 1, -1)
-        folds[both] = _deal(np.zeros(len(both), dtype=np.int64), n_folds, rng, "classes")
-        only_one_side = np.flatnonzero(folds < 0)
-        folds[only_one_side] = np.arange(len(only_one_side)) % n_folds
-        return folds[units[:K]], folds[units[K:]]
-    if sketch_groups is None or image_groups is None:
-        numbers = [np.unique(of_side, return_inverse=True)[1] for of_side in labels]
-        sketches, images = (_deal(of_side, n_folds, rng, "samples") for of_side in numbers)
-        return sketches, images
-    groups = np.asarray(sketch_groups), np.asarray(image_groups)
-    for side, of_side, own in zip(("sketch", "image"), groups, labels, strict=True):
-        if len(of_side) != len(own):
-            raise InputError(f"{side}_groups has {len(of_side)} entries for {len(own)} labels")
-    _, first, units = np.unique(np.concatenate(groups), return_index=True, return_inverse=True)
-    label_of_unit = np.unique(np.concatenate(labels), return_inverse=True)[1][first]
-    folds = _deal(label_of_unit, n_folds, rng, "groups")
-    return folds[units[:K]], folds[units[K:]]
+def combinations(grid: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], ...]:
+    """Every combination of the values of a grid, the last option fastest."""
+    for name, values in grid.items():
+        if isinstance(values, str) or len(values) == 0:
+            raise InputError(f"grid[{name!r}]={values!r} must be a list of at least one value")
+        if len({repr(value) for value in values}) < len(values):
+            raise InputError(f"grid[{name!r}]={values!r} holds a value twice; give each once")
+    return tuple(
+        dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
+    )
 
 
-@dataclass(frozen=True)
-class _Data:
-    features: tuple[NDArray[Any], NDArray[Any]]
-    labels: tuple[NDArray[Any], NDArray[Any]]
-    folds: tuple[Rows, Rows]
-    curricula: tuple[Curriculum | None, Curriculum | None]
-
-
-def _fit_and_score(
+def search_jobs(
     make_method: Callable[..., Any],
-    data: _Data,
-    scorer: Scorer,
-    job: tuple[dict[str, Any], int],
-) -> float:
-    options, fold = job
-    kept = [np.flatnonzero(of_side != fold) for of_side in data.folds]
-    method = make_method(**options).fit(
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    n_folds: int,
+    warm_start: bool = False,
+) -> list[Job]:
+    """Work of a search: each combination, or each path along `WARM_OPTION`, on each fold.
+
+    Every combination is constructed once, so that one that is refused costs no training.
+    """
+    options = combinations(grid)
+    methods = [make_method(**chosen) for chosen in options]
+    warm = (
+        warm_start
+        and len(grid.get(WARM_OPTION, ())) > 1
+        and "start" in signature(methods[0].fit).parameters
+    )
+    paths: dict[Any, list[dict[str, Any]]] = {}
+    for number, chosen in enumerate(options):
+        rest = {name: value for name, value in chosen.items() if name != WARM_OPTION}
+        paths.setdefault(repr(rest) if warm else number, []).append(chosen)
+    if warm:
+        for path in paths.values():
+            path.sort(key=lambda chosen: chosen[WARM_OPTION], reverse=True)
+    return [Job(tuple(path), fold, warm) for path in paths.values() for fold in range(n_folds)]
+
+
+def gather_scores(
+    grid: Mapping[str, Sequence[Any]], jobs: Sequence[Job], scores: Iterable[Sequence[float]]
+) -> SearchResult:
+    """Put the scores of every job in their place."""
+    options = combinations(grid)
+    row_of = {repr(chosen): row for row, chosen in enumerate(options)}
+    table = np.full((len(options), 1 + max(job.fold for job in jobs)), np.nan)
+    for job, of_job in zip(jobs, scores, strict=True):
+        for chosen, value in zip(job.options, of_job, strict=True):
+            table[row_of[repr(chosen)], job.fold] = value
+    if not np.isfinite(table).all():
+        worst, fold = np.argwhere(~np.isfinite(table))[0]
+        raise InputError(f"score of options {options[worst]} on fold {fold} is not a number")
+    return SearchResult(options, table, jobs[0].warm_start)
+
+
+def score_job(
+    make_method: Callable[..., Any], data: SearchData, scorer: Scorer, job: Job
+) -> list[float]:
+    """Fit each combination of a job without its fold, and score it on the fold."""
+    kept = [np.flatnonzero(of_side != job.fold) for of_side in data.folds]
+    sketches, images = (np.flatnonzero(of_side == job.fold) for of_side in data.folds)
+    training = [
         *(matrix[rows] for matrix, rows in zip(data.features, kept, strict=True)),
         *(labels[rows] for labels, rows in zip(data.labels, kept, strict=True)),
         *(
             None if curriculum is None else curriculum.restrict(rows)
             for curriculum, rows in zip(data.curricula, kept, strict=True)
         ),
-    )
-    sketches, images = (of_side == fold for of_side in data.folds)
-    return float(
-        scorer(
+    ]
+    scores: list[float] = []
+    method = None
+    for options in job.options:
+        start: dict[str, Any] = {"start": method} if job.warm_start and scores else {}
+        try:
+            method = make_method(**options).fit(*training, **start)
+        except InputError as error:
+            raise InputError(f"options {options}, fold {job.fold}: {error}") from error
+        score = scorer(
             method.encode_sketches(data.features[0][sketches]),
             method.encode_images(data.features[1][images]),
             data.labels[0][sketches],
             data.labels[1][images],
         )
-    )
+        scores.append(float(score))
+    return scores
 
 
-def _score_by_name(
+def score_by_name(
     name: str,
+    metric: Metric,
     sketch_codes: NDArray[Any],
     image_codes: NDArray[Any],
     sketch_labels: NDArray[Any],
     image_labels: NDArray[Any],
 ) -> float:
+    """Score of this name of `cppcl.metrics.evaluate`."""
     scores = evaluate(
-        sketch_codes, image_codes, sketch_labels.tolist(), image_labels.tolist()
+        sketch_codes, image_codes, sketch_labels.tolist(), image_labels.tolist(), metric=metric
     ).scores
     if name not in scores:
         raise InputError(f"score={name!r} is not one of {tuple(scores)}")
     return scores[name]
-
-
-def _deal(strata: Rows, n_folds: int, rng: np.random.Generator, what: str) -> Rows:
-    """Shuffle units, then deal them out in turn, stratum after stratum."""
-    if len(strata) < n_folds:
-        raise InputError(f"n_folds={n_folds}, but there are {len(strata)} {what} to hold out")
-    shuffled = rng.permutation(len(strata))
-    order = shuffled[np.argsort(strata[shuffled], kind="stable")]
-    folds = np.empty(len(strata), dtype=np.int64)
-    folds[order] = np.arange(len(strata)) % n_folds
-    return folds

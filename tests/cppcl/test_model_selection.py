@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from cppcl.baselines import ClassCCA, RidgeCCA
 from cppcl.curriculum import ExplicitPairs
 from cppcl.errors import InputError
+from cppcl.folds import fold_numbers
 from cppcl.metrics import evaluate
-from cppcl.model_selection import fold_numbers, grid_search
+from cppcl.model_selection import grid_search
 
 
 def two_views(n=90, seed=0):
@@ -224,7 +225,9 @@ def test_own_scorer():
             "sketch_groups has 8 entries for 9 labels",
         ),
         ({"sketch_labels": range(8)}, "sketch_labels has 8 entries"),
-        ({"grid": {"shift": []}}, r"grid\['shift'\] is empty"),
+        ({"grid": {"shift": []}}, r"grid\['shift'\]=\[\] must be a list of at least one value"),
+        ({"grid": {"shift": "ab"}}, r"grid\['shift'\]='ab' must be a list"),
+        ({"grid": {"shift": [1.0, 2.0, 1.0]}}, r"grid\['shift'\].* holds a value twice"),
     ],
 )
 def test_wrong_use_is_named(options, message):
