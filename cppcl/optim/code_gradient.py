@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.graph import Laplacian
-from cppcl.optim.code_problem import CodeProblem, l1_weights
+from cppcl.optim.code_problem import CodeProblem
 from cppcl.optim.devices import on_device
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def update_codes_by_gradient(
     from cppcl.optim.codes import CodeResult
 
     curvature = problem.curvature()
-    weights = problem.alpha * l1_weights(problem.v, problem.l1_weight)
+    weights = problem.sparsity.weights(problem.v)
     threshold = on_device((weights / curvature).astype(start.dtype), device)[:, None]
     steps = on_device((1 / curvature).astype(start.dtype), device)[:, None]
     metric = on_device(curvature.astype(start.dtype), device)[:, None]

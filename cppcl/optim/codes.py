@@ -10,16 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import ConvergenceWarning, InputError
-from cppcl.optim.code_problem import (
-    SMALLEST_PACING,
-    CodeBlock,
-    CodeProblem,
-    L1Weight,
-    chunks,
-    l1_weights,
-)
+from cppcl.optim.code_problem import SMALLEST_PACING, CodeProblem
 from cppcl.optim.coordinate_descent import descend
 from cppcl.optim.devices import check_device
+from cppcl.optim.terms import CodeBlock, L1Weight, chunks
 
 __all__ = [
     "CODE_TOLERANCE",
@@ -29,7 +23,6 @@ __all__ = [
     "CodeSolver",
     "L1Weight",
     "encode",
-    "l1_weights",
     "update_codes",
 ]
 
@@ -154,9 +147,9 @@ def _solve_modality(
     """
     block, graph, v = problem.blocks[side], problem.graph, problem.v
     own, dtype = v[block.rows], codes.dtype
-    weights = l1_weights(own, problem.l1_weight)
+    weights = problem.sparsity.weights(own)
     safe = np.where(active[block.rows], own, 1)
-    thresholds = np.where(active[block.rows], problem.alpha / 2 * weights / safe**2, np.inf)
+    thresholds = np.where(active[block.rows], weights / safe**2 / 2, np.inf)
     ridges = np.zeros_like(own)
     pull = None
     if graph is not None:

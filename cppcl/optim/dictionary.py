@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.optim.code_problem import chunks, largest_eigenvalue
 from cppcl.optim.devices import placed, to_numpy
+from cppcl.optim.terms import chunks, largest_eigenvalue
 
 DictionarySolver = Literal["gradient", "dual"]
 """Projected gradient, or the Lagrange dual of `cppcl.optim.dictionary_dual`."""

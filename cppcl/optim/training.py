@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.graph import Laplacian
-from cppcl.optim.code_problem import (
-    CodeBlock,
-    CodeProblem,
-    l1_weights,
-    reconstruction_losses,
-)
+from cppcl.optim.code_problem import CodeProblem
 from cppcl.optim.codes import CODE_TOLERANCE, encode, update_codes
 from cppcl.optim.dictionary import (
     replace_unused_atoms,
@@ -28,6 +23,7 @@ from cppcl.optim.dictionary import (
 from cppcl.optim.dictionary_dual import update_dictionary_dual
 from cppcl.optim.pacing import PacingProblem
 from cppcl.optim.pacing_schedule import SelfPacing
+from cppcl.optim.terms import CodeBlock, GraphTerm, Reconstruction, Sparsity, Term
 from cppcl.optim.training_options import TrainingOptions
 
 SIDES = ("sketch", "image")
@@ -66,7 +62,7 @@ class Training:
     history: list[dict[str, float]] = field(init=False, default_factory=list)
     _finished: bool = field(init=False, default=False)
     _rng_state: Any = field(init=False, default=None)
-    _losses: tuple[Any, ...] = field(init=False, default=())
+    _reconstruction: Reconstruction | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         dtype = self.features[0].dtype
@@ -114,38 +110,42 @@ class Training:
         """Most rounds that will be done."""
         return self.options.n_rounds
 
+    def blocks(self) -> list[CodeBlock]:
+        """Samples and atoms of the modalities."""
+        sides = zip(self.rows, self.features, self.dictionaries, strict=True)
+        return [CodeBlock(rows, F, D) for rows, F, D in sides]
+
+    def reconstruction(self) -> Reconstruction:
+        """Coupled reconstruction by the current dictionaries."""
+        known = self._reconstruction
+        if known is None or any(
+            block.dictionary is not D
+            for block, D in zip(known.blocks, self.dictionaries, strict=True)
+        ):
+            self._reconstruction = known = Reconstruction(self.blocks(), self.options.device)
+        return known
+
+    def terms(self) -> list[Term]:
+        """Terms of the objective that codes take part in."""
+        return [
+            self.reconstruction(),
+            GraphTerm(self.laplacian, self.options.beta),
+            Sparsity(self.options.alpha, self.options.l1_weight),
+        ]
+
     def losses(self) -> NDArray[Any]:
         """Reconstruction error of each sample, (n,)."""
-        # Arrays of the state are replaced, never changed: the same ones have the same losses.
-        state = (self.codes, *self.dictionaries)
-        if not self._losses or any(
-            known is not now for known, now in zip(self._losses, state, strict=False)
-        ):
-            losses = [
-                reconstruction_losses(F, self.codes[rows], D, self.options.device)
-                for F, D, rows in zip(self.features, self.dictionaries, self.rows, strict=True)
-            ]
-            self._losses = (*state, np.concatenate(losses))
-        return self._losses[-1].copy()  # type: ignore[no-any-return]
+        return self.reconstruction().losses(self.codes)
 
     def pacing_losses(self) -> NDArray[Any]:
         """Loss that the pacing step sees: with the L1 term where that is weighted by v^2."""
+        codes = self.codes
         if self.options.pacing_loss == "shadow":
-            alone = [
-                encode(F, D, self.options.alpha).codes
-                for F, D in zip(self.features, self.dictionaries, strict=True)
-            ]
-            losses = np.concatenate(
-                [
-                    reconstruction_losses(F, C, D)
-                    for F, C, D in zip(self.features, alone, self.dictionaries, strict=True)
-                ]
-            )
-            l1 = np.concatenate([np.abs(C).sum(axis=1) for C in alone])
-        else:
-            losses, l1 = self.losses(), np.abs(self.codes).sum(axis=1)
+            sides = zip(self.features, self.dictionaries, strict=True)
+            codes = np.concatenate([encode(F, D, self.options.alpha).codes for F, D in sides])
+        losses = self.reconstruction().losses(codes)
         if self.options.l1_weight == "v2":
-            losses += self.options.alpha * l1
+            losses += self.options.alpha * np.abs(codes).sum(axis=1)
         return losses
 
     def pacing_problem(self) -> PacingProblem:
@@ -154,12 +154,8 @@ class Training:
 
     def code_problem(self, *, graph: bool = True) -> CodeProblem:
         """Objective as a function of the codes."""
-        blocks = [
-            CodeBlock(rows, F, D)
-            for rows, F, D in zip(self.rows, self.features, self.dictionaries, strict=True)
-        ]
         return CodeProblem(
-            blocks,
+            self.blocks(),
             self.v,
             self.options.alpha,
             self.options.beta if graph else 0.0,
@@ -169,18 +165,15 @@ class Training:
 
     def objective(self) -> float:
         """Evaluate the full objective at the current state."""
-        v, options = self.v, self.options
-        l1 = l1_weights(v, options.l1_weight) @ np.abs(self.codes).sum(axis=1)
-        total = float((v * v) @ self.losses()) + options.alpha * float(l1)
-        total += options.beta * self.laplacian.quadratic_form(v[:, None] * self.codes)
-        if options.regularizer != "none":
+        total = sum(term.value(self.codes, self.v) for term in self.terms())
+        if self.options.regularizer != "none":
             total += self.pacing.penalty()
         return total
 
     def reconstruction_objective(self) -> float:
         """Objective with every sample counting fully, comparable across regularisers."""
-        total = float(self.losses().sum()) + self.options.alpha * float(np.abs(self.codes).sum())
-        return total + self.options.beta * self.laplacian.quadratic_form(self.codes)
+        ones = np.ones_like(self.v)
+        return sum(term.value(self.codes, ones) for term in self.terms())
 
     def step_pacing(self) -> None:
         """Update the pacing variables."""

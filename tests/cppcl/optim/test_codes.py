@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from cppcl.affinity import within_weights
 from cppcl.errors import ConvergenceWarning, InputError
 from cppcl.graph import Laplacian
-from cppcl.optim.code_problem import largest_eigenvalue
 from cppcl.optim.codes import CodeBlock, CodeProblem, CodeSolver, encode, update_codes
+from cppcl.optim.terms import largest_eigenvalue
 
 SOLVERS = get_args(CodeSolver)
 

@@ -6,9 +6,9 @@ import torch
 
 from cppcl import CPRL
 from cppcl.errors import InputError
-from cppcl.optim.code_problem import reconstruction_losses
 from cppcl.optim.devices import check_device, placed, to_numpy
 from cppcl.optim.dictionary import project_atoms, update_dictionary
+from cppcl.optim.terms import CodeBlock, Reconstruction
 
 DEVICES = ["cpu:0", *(["cuda"] if torch.cuda.is_available() else [])]
 
@@ -35,9 +35,11 @@ def test_dictionary_step_agrees_with_numpy(device, n):
     assert isinstance(found.dictionary, np.ndarray)
     assert found.n_iter == expected.n_iter
     np.testing.assert_allclose(found.dictionary, expected.dictionary, atol=1e-10)
-    np.testing.assert_allclose(
-        reconstruction_losses(F, C, start, device), reconstruction_losses(F, C, start), rtol=1e-10
+    there, here = (
+        Reconstruction([CodeBlock(slice(0, n), F, start)], where).losses(C)
+        for where in (device, "cpu")
     )
+    np.testing.assert_allclose(there, here, rtol=1e-10)
 
 
 @pytest.mark.parametrize("device", DEVICES)
