@@ -82,7 +82,7 @@ class CodeProblem:
     def curvature(self) -> NDArray[Any]:
         """Curvature of a separable majoriser of the smooth part, one value a sample, (n,)."""
         v = np.maximum(self.v, SMALLEST_PACING)
-        curvature = np.full_like(v, np.finfo(v.dtype).tiny ** 0.5)
+        curvature: NDArray[Any] = np.full_like(v, np.finfo(v.dtype).tiny ** 0.5)
         for term in self.smooth:
             curvature += term.curvature()
         curvature *= v * v
