@@ -88,7 +88,7 @@ def _binary_form(problem: PacingProblem) -> tuple[Any, NDArray[np.float64]]:
 
     n = len(problem.losses)
     pairs, weights = problem.listed_pairs
-    c = np.bincount(pairs[:, 0], weights, n) - problem.linear()
+    c = np.bincount(pairs[:, 0], weights, n) - problem.linear
     products = sparse.coo_array((weights / 2, (pairs[:, 0], pairs[:, 1])), shape=(n, n)).tocsr()
     return sparse.csr_array(problem.matrix() - products - products.T), c
 

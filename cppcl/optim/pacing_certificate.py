@@ -61,16 +61,22 @@ def kkt_residual(
         return 0.0
     v = v.astype(np.float64, copy=False)
     scale = problem.gradient_scale(v)
-    gradient = problem.smoothed_gradient(v, tie)
     pairs, caps = problem.listed_pairs
     violation = v[pairs[:, 0]] - v[pairs[:, 1]]
-    tied = np.abs(violation) <= tie
-    settled = pairs[violation > tie], caps[violation > tie]
-    add_pairs(*settled, gradient)
-    lower, upper = -scale * (1 - v), scale * v
     if multipliers is None:
         multipliers = caps * np.clip(violation / tie, 0, 1)
-    pairs, caps, x = pairs[tied], caps[tied], np.clip(multipliers[tied], 0, caps[tied])
+    free = np.abs(violation) <= tie
+    # Of the other pairs only one multiplier is right.
+    x = np.where(free, np.clip(multipliers, 0, caps), np.where(violation > 0, caps, 0))
+    gradient = problem.smoothed_gradient(v, tie)
+    add_pairs(pairs, x, gradient)
+    lower, upper = -scale * (1 - v), scale * v
+    left = np.clip(gradient, lower, upper)
+    best = float(np.abs(left).max())
+    if best <= tol * scale or not free.any():
+        return best / scale
+    pairs, caps, x = pairs[free], caps[free], x[free]
+    add_pairs(pairs, -x, gradient)
     degree = np.bincount(pairs.ravel(), minlength=len(v))
     curvature = degree[pairs].sum(axis=1).astype(np.float64)
 
@@ -79,13 +85,12 @@ def kkt_residual(
         add_pairs(pairs, x, total)
         return np.clip(total, lower, upper)
 
-    Y, t, left = x, 1.0, residual(x)
-    best = float(np.abs(left).max())
-    for _ in range(max_iter if len(pairs) else 0):
-        if best <= tol * scale:
-            break
+    Y, t = x, 1.0
+    for _ in range(max_iter):
         x_new = np.clip(Y - (left[pairs[:, 0]] - left[pairs[:, 1]]) / curvature, 0, caps)
         best = min(best, float(np.abs(residual(x_new)).max()))
+        if best <= tol * scale:
+            break
         change = x_new - x
         if float(np.vdot((Y - x_new) * curvature, change)) > 0:
             t = 1.0

@@ -13,7 +13,7 @@ from cppcl.optim.pacing_problem import PacingProblem
 SMOOTHING = (1e-1, 1e-2, 1e-3)
 """Widths of the Huberised hinge of curricula that do not list their pairs, from coarse to fine."""
 LARGEST_SWEEPS = 1000
-"""Sweeps over all pairs in one iteration."""
+"""Sweeps over pairs that change, in one iteration."""
 
 
 class Effort(NamedTuple):
@@ -60,19 +60,22 @@ def solve_by_fista(problem: PacingProblem, start: NDArray[Any], effort: Effort) 
 
     tol, (pairs, caps) = effort.tol, problem.listed_pairs
     v, x = start.astype(np.float64), np.zeros(len(pairs))
+    changing = np.empty(len(pairs), dtype=np.int64)
+    of_pairs = np.zeros_like(v)  # what the pairs contribute to the gradient
     scale, n_iter, converged = problem.gradient_scale(v), 0, False
     for eps in effort.smoothing if problem.unlisted else (0.0,):
         # Samples without curvature would leave no digits to the order of others.
-        curvature = np.maximum(problem.curvature(eps), 1e-3 * scale)
+        curvature = np.maximum(problem.curvature(eps), 1e-2 * scale)
+        inverse = 1 / curvature
         Y, t, converged, moved = v, 1.0, False, np.inf
         for _ in range(effort.max_iter):
             n_iter += 1
-            gradient = problem.smoothed_gradient(Y, eps)
-            add_pairs(pairs, x, gradient)
-            y = Y - gradient / curvature
+            before = Y - (problem.smoothed_gradient(Y, eps) + of_pairs) * inverse
+            y = before.copy()
             # An inexact proximal operator would be amplified by the momentum.
-            accuracy = max(0.03 * moved, 1e-3 * tol)
-            worst = ascend(pairs, caps, x, y, 1 / curvature, accuracy, LARGEST_SWEEPS)
+            accuracy = max(0.1 * moved, 1e-3 * tol)
+            worst = ascend(pairs, caps, x, y, inverse, changing, accuracy, LARGEST_SWEEPS)
+            of_pairs += (before - y) * curvature
             v_new = np.clip(y, 0, 1)
             change, step = v_new - v, (Y - v_new) * curvature
             if float(np.vdot(step, change)) > 0:
@@ -81,8 +84,9 @@ def solve_by_fista(problem: PacingProblem, start: NDArray[Any], effort: Effort) 
             Y = v_new + ((t - 1) / t_new) * change if problem.convex else v_new
             v, t, moved = v_new, t_new, float(np.abs(change).max())
             if worst <= tol and float(np.abs(step).max()) <= tol * scale:
-                gradient = problem.smoothed_gradient(v, eps)
-                add_pairs(pairs, x, gradient)
+                of_pairs[:] = 0  # anew, as rounding adds up
+                add_pairs(pairs, x, of_pairs)
+                gradient = problem.smoothed_gradient(v, eps) + of_pairs
                 residual = v - np.clip(v - gradient / problem.gradient_scale(v), 0, 1)
                 if max(float(np.abs(residual).max()), disorder(pairs, caps, x, v)) <= tol:
                     converged = True

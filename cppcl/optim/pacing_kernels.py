@@ -14,9 +14,6 @@ from cppcl.optim.compiled import compiled
 
 Vector = NDArray[np.float64]
 
-ACTIVE_SWEEPS = 30
-"""Sweeps over the pairs that still change, between sweeps over all."""
-
 
 @compiled
 def row_products(
@@ -78,25 +75,15 @@ def hinge(pairs: NDArray[Any], v: NDArray[Any]) -> float:  # pragma: no cover
 
 
 @compiled
-def equalise(
-    e: int, i: int, j: int, cap: float, x: Vector, y: Vector, inverse: Vector
-) -> float:  # pragma: no cover
-    """Move a multiplier to where ``v_i = v_j``, or as far as its bounds allow, in place.
+def equalised(
+    x: float, cap: float, yi: float, yj: float, inverse_i: float, inverse_j: float
+) -> tuple[float, float]:  # pragma: no cover
+    """By how much ``clip(y)`` differ, and the multiplier that makes y equal or is at its bound.
 
-    Returns
-    -------
-    float
-        By how much the two variables differed; 0 where nothing changed.
+    Numbers only: arrays would not be inlined, which costs ten times as much.
     """
-    difference = abs(min(max(y[i], 0.0), 1.0) - min(max(y[j], 0.0), 1.0))
-    if difference > 0:
-        wanted = x[e] + (y[i] - y[j]) / (inverse[i] + inverse[j])
-        allowed = min(max(wanted, 0.0), cap)
-        step = allowed - x[e]
-        x[e] = allowed
-        y[i] -= step * inverse[i]
-        y[j] += step * inverse[j]
-    return difference
+    difference = abs(min(max(yi, 0.0), 1.0) - min(max(yj, 0.0), 1.0))
+    return difference, min(max(x + (yi - yj) / (inverse_i + inverse_j), 0.0), cap)
 
 
 @compiled
@@ -106,51 +93,60 @@ def ascend(
     x: Vector,
     y: Vector,
     inverse: Vector,
+    changing: NDArray[np.int64],
     tol: float,
     max_iter: int,
 ) -> float:  # pragma: no cover
     """Order pacing variables by coordinate ascent over the multipliers of pairs, in place.
 
-    Minimises ``sum_p (v_p - z_p)^2 / (2 inverse_p) + sum_(i,j) cap_ij max(0, v_i - v_j)`` over
-    [0, 1]. With multipliers x in [0, cap] its solution is ``v = clip(y)``, where y is z less
-    ``inverse`` times what the pairs contribute to the gradient (`add_pairs`). Between sweeps over
-    all pairs are some over those alone that still change: most settle at a bound.
+    Towards the minimum of ``sum_p (v_p - z_p)^2 / (2 inverse_p)
+    + sum_(i,j) cap_ij max(0, v_i - v_j)`` over [0, 1]. With multipliers x in [0, cap] its
+    solution is ``v = clip(y)``, where y is z less ``inverse`` times what the pairs contribute to
+    the gradient (`add_pairs`). A sweep over all pairs is followed by sweeps over those that it
+    changed, as most are settled at a bound, until these differ by at most `tol`.
+
+    Parameters
+    ----------
+    changing : (P,) int64 array
+        Space for numbers of pairs.
+    max_iter : int
+        Sweeps over the pairs that changed, at most.
 
     Returns
     -------
     float
-        Largest difference of two variables for which the last sweep over all pairs changed a
-        multiplier; at most `tol` unless `max_iter` such sweeps were not enough.
+        Largest difference of two variables for which the sweep over all pairs changed a
+        multiplier.
     """
-    worst = 0.0
-    changing = np.empty(len(pairs), np.int64)
-    for _ in range(max_iter):
-        worst, size = 0.0, 0
-        for e in range(len(pairs)):
+    worst, size = 0.0, 0
+    for e in range(len(pairs)):
+        i, j, cap = pairs[e, 0], pairs[e, 1], caps[e]
+        # Else settled at the bound that the order of the variables asks for.
+        if x[e] != (cap if y[i] > y[j] else 0.0):
+            difference, wanted = equalised(x[e], cap, y[i], y[j], inverse[i], inverse[j])
+            if difference > 0:
+                step = wanted - x[e]
+                x[e] = wanted
+                y[i] -= step * inverse[i]
+                y[j] += step * inverse[j]
+                worst = max(worst, difference)
+                changing[size] = e
+                size += 1
+    left, n_iter = worst, 0
+    while left > tol and n_iter < max_iter:
+        n_iter += 1
+        left = 0.0
+        for k in range(size):
+            e = changing[k]
             i, j, cap = pairs[e, 0], pairs[e, 1], caps[e]
-            # Settled at the bound that the order of the variables asks for.
             if x[e] != (cap if y[i] > y[j] else 0.0):
-                difference = equalise(e, i, j, cap, x, y, inverse)
+                difference, wanted = equalised(x[e], cap, y[i], y[j], inverse[i], inverse[j])
                 if difference > 0:
-                    worst = max(worst, difference)
-                    changing[size] = e
-                    size += 1
-        if worst <= tol:
-            break
-        for _ in range(ACTIVE_SWEEPS):
-            left, kept = 0.0, 0
-            for k in range(size):
-                e = changing[k]
-                i, j, cap = pairs[e, 0], pairs[e, 1], caps[e]
-                if x[e] != (cap if y[i] > y[j] else 0.0):
-                    difference = equalise(e, i, j, cap, x, y, inverse)
-                    if difference > 0:
-                        left = max(left, difference)
-                        changing[kept] = e
-                        kept += 1
-            size = kept
-            if left <= max(0.1 * worst, tol):
-                break
+                    step = wanted - x[e]
+                    x[e] = wanted
+                    y[i] -= step * inverse[i]
+                    y[j] += step * inverse[j]
+                    left = max(left, difference)
     return worst
 
 

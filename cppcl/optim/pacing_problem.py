@@ -127,12 +127,14 @@ class PacingProblem:
     def _coupled(self) -> GraphCoupling | None:
         return self.coupling if self.beta else None
 
+    @cached_property
     def quadratic(self) -> NDArray[Any]:
         """Diagonal a of the separable part ``sum a v^2 - b v``, (n,)."""
         shift = self._sign * self.gamma / 2 if self.regularizer == "B" else 0.0
         a: NDArray[Any] = self.losses + shift
         return a
 
+    @cached_property
     def linear(self) -> NDArray[Any]:
         """Coefficients b of the separable part ``sum a v^2 - b v``, (n,)."""
         if self.regularizer == "none":
@@ -145,7 +147,7 @@ class PacingProblem:
     def value(self, v: NDArray[Any]) -> float:
         """Exact objective at v (n,), summed in float64."""
         v = v.astype(np.float64, copy=False)
-        total = float((self.quadratic() * v - self.linear()) @ v)
+        total = float((self.quadratic * v - self.linear) @ v)
         if self._coupled is not None:
             total += self.beta * float(v @ self._coupled.apply(v))
         return total + sum(
@@ -157,7 +159,7 @@ class PacingProblem:
 
         The hinge of curricula that do not list their pairs is Huberised over a width ``eps``.
         """
-        gradient: NDArray[Any] = 2 * self.quadratic() * v - self.linear()
+        gradient: NDArray[Any] = 2 * self.quadratic * v - self.linear
         if self._coupled is not None:
             gradient += 2 * self.beta * self._coupled.apply(v)
         for rows, curriculum, mu in self.unlisted:
@@ -166,7 +168,7 @@ class PacingProblem:
 
     def curvature(self, eps: float) -> NDArray[Any]:
         """Diagonal majoriser of the Hessian that belongs to `smoothed_gradient`, (n,)."""
-        curvature = 2 * self.quadratic()
+        curvature = 2 * self.quadratic
         if self._coupled is not None:
             curvature = curvature + 2 * self.beta * self._coupled.absolute_row_sums()
         for rows, curriculum, mu in self.unlisted:
@@ -175,7 +177,7 @@ class PacingProblem:
 
     def gradient_scale(self, v: NDArray[Any]) -> float:
         """Largest entry of any one term of the smooth gradient at v (n,), never zero."""
-        terms = [2 * self.quadratic() * v, self.linear()]
+        terms = [2 * self.quadratic * v, self.linear]
         if self._coupled is not None:
             terms.append(2 * self.beta * self._coupled.apply(v))
         largest = max(float(np.abs(term).max(initial=0.0)) for term in terms)
@@ -185,7 +187,7 @@ class PacingProblem:
         """Sparse symmetric Q (n, n) of the smooth part ``v^T Q v - b^T v``, float64."""
         from scipy import sparse
 
-        Q = sparse.diags_array(self.quadratic().astype(np.float64))
+        Q = sparse.diags_array(self.quadratic.astype(np.float64))
         if self._coupled is not None:
             Q = Q + self.beta * self._coupled.matrix()
         return sparse.csr_array(Q)
@@ -196,15 +198,16 @@ class PacingProblem:
         return [term for term in self.curricula if not hasattr(term.curriculum, "pairs")]
 
     @cached_property
-    def listed_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def listed_pairs(self) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
         """Pairs (P, 2) of the other curricula as rows of the stack, and their weights, (P,)."""
-        pairs, weights = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0)]
-        for rows, curriculum, mu in self.curricula:
-            listed = getattr(curriculum, "pairs", None)
-            if listed is not None:
-                pairs.append(listed + rows.start)
-                weights.append(np.full(len(listed), float(mu)))
-        return np.concatenate(pairs), np.concatenate(weights)
+        listed = [term for term in self.curricula if hasattr(term.curriculum, "pairs")]
+        counts = [len(term.curriculum.pairs) for term in listed]
+        pairs = np.empty((sum(counts), 2), dtype=np.uint32)
+        at = 0
+        for (rows, curriculum, _), count in zip(listed, counts, strict=True):
+            np.add(curriculum.pairs, rows.start, out=pairs[at : at + count], casting="unsafe")
+            at += count
+        return pairs, np.repeat([float(term.mu) for term in listed], counts)
 
     def in_float64(self) -> PacingProblem:
         """Return the same problem for variables in float64."""
@@ -217,7 +220,7 @@ class PacingProblem:
             return np.ones_like(self.losses)
         if self.regularizer_sign == "printed":
             return np.zeros_like(self.losses)
-        a, b = self.quadratic(), self.linear()
+        a, b = self.quadratic, self.linear
         at_most_one = 2 * a <= b
         solution: NDArray[Any] = np.where(at_most_one, 1, b / np.where(at_most_one, 1, 2 * a))
         return solution.astype(self.losses.dtype, copy=False)

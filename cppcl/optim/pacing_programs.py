@@ -51,7 +51,7 @@ def slack_program(problem: PacingProblem, scale: float = 1.0) -> SlackProgram:
     )
     return SlackProgram(
         sparse.csc_matrix(quadratic),
-        np.concatenate([-problem.linear().astype(np.float64), weights]) / scale,
+        np.concatenate([-problem.linear.astype(np.float64), weights]) / scale,
         sparse.csc_matrix(rows),
         np.concatenate([np.zeros(n), np.full(P, -np.inf), np.zeros(P)]),
         np.concatenate([np.ones(n), np.zeros(P), np.full(P, np.inf)]),
@@ -101,7 +101,7 @@ def solve_by_cvxpy(problem: PacingProblem, start: NDArray[Any], effort: Effort) 
     v = cvxpy.Variable(len(start))
     # Positive semidefinite by construction, which rounding may hide from a test.
     matrix = cvxpy.psd_wrap(problem.matrix() / scale)
-    objective = cvxpy.quad_form(v, matrix) - (problem.linear() / scale).astype(np.float64) @ v
+    objective = cvxpy.quad_form(v, matrix) - (problem.linear / scale).astype(np.float64) @ v
     constraints = [v >= 0, v <= 1]
     if len(pairs):
         slack = cvxpy.Variable(len(pairs), nonneg=True)

@@ -48,7 +48,7 @@ def test_the_matrix_given_to_solvers_is_the_objective(solver, n_atoms):
     v = np.random.default_rng(0).random(K + L)
     pairs, weights = paced.listed_pairs
     hinge = weights @ np.maximum(v[pairs[:, 0]] - v[pairs[:, 1]], 0)
-    assert v @ paced.matrix() @ v - paced.linear() @ v + hinge == pytest.approx(paced.value(v))
+    assert v @ paced.matrix() @ v - paced.linear @ v + hinge == pytest.approx(paced.value(v))
     result = update_pacing(paced, start=np.ones(K + L), solver=solver, tol=1e-8)
     assert result.kkt < 1e-4
     assert result.converged
@@ -80,7 +80,7 @@ def test_solvers_take_the_graph_alone(solver):
     paced = problem(with_pairs=False)
     result = update_pacing(paced, start=np.ones(K + L), solver=solver, tol=1e-9)
     # v = 1 and v = 0 do not bind here, so that the solution is that of a linear system.
-    expected = np.linalg.solve(2 * paced.matrix().toarray(), paced.linear())
+    expected = np.linalg.solve(2 * paced.matrix().toarray(), paced.linear)
     assert 0 < expected.min() < expected.max() < 1
     np.testing.assert_allclose(result.v, expected, atol=1e-5)
 
