@@ -13,6 +13,9 @@ from cppcl.errors import InputError
 Normalize = Literal["mean_degree", "sym", "none"]
 """How weights are scaled: by their mean degree, symmetrically by both degrees, or not."""
 
+CHUNK = 4096
+"""Rows whose products with weights within a modality are held at once."""
+
 
 class Laplacian:
     """Laplacian of a graph over K sketches and L images.
@@ -205,17 +208,16 @@ class Laplacian:
     def quadratic_form(self, X: NDArray[Any]) -> float:
         """``Tr(X^T L X)``, half the weighted sum of squared differences of linked rows.
 
-        Sums over samples are taken in float64, and no copy of X is made for the weights between
-        the modalities.
+        Sums over samples are taken in float64, and no copy of X is made.
         """
         X = X.reshape(len(X), -1)
         sketches, images = X[: self.n_sketches], X[self.n_sketches :]
         total = _total(self.degree, X, X)
         total -= 2 * _total(1, self._left_t @ sketches, self._right_t @ images)
-        for side, own in enumerate((sketches, images)):
-            inner = self.within(own, side)
-            if inner is not None:
-                total -= _total(1, own, inner)
+        for own, weights in zip((sketches, images), self.within_weights, strict=True):
+            for first in range(0, 0 if weights is None else len(own), CHUNK):
+                rows = slice(first, first + CHUNK)
+                total -= _total(1, own[rows], weights[rows] @ own)
         return total
 
     def correlated_directions(

@@ -106,6 +106,16 @@ def test_weights_within_modalities_join_the_dense_laplacian(rows, columns, seed,
             assert not alone.any()
 
 
+def test_quadratic_form_by_chunks_is_that_of_the_whole(monkeypatch):
+    rng = np.random.default_rng(0)
+    within = (sparse.csr_array(symmetric(rng, 7)), sparse.csr_array(symmetric(rng, 5)))
+    graph = Laplacian.from_labels("aabcabc", "abbca", within=within)
+    X = rng.standard_normal((12, 3))
+    monkeypatch.setattr("cppcl.graph.CHUNK", 2)
+    assert graph.quadratic_form(X) == pytest.approx(np.vdot(X, graph.apply(X)))
+    assert graph.quadratic_form(X[:, 0]) == pytest.approx(X[:, 0] @ graph.apply(X[:, 0]))
+
+
 def test_scaled_factors_and_weights_are_what_is_applied():
     rng = np.random.default_rng(0)
     within = (sparse.csr_array(symmetric(rng, 4)), None)
