@@ -83,7 +83,8 @@ def kkt_residual(
     def residual(x: NDArray[np.float64]) -> NDArray[np.float64]:
         total = gradient.copy()
         add_pairs(pairs, x, total)
-        return np.clip(total, lower, upper)
+        projected: NDArray[np.float64] = np.clip(total, lower, upper)
+        return projected
 
     Y, t = x, 1.0
     for _ in range(max_iter):

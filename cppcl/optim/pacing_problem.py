@@ -200,14 +200,14 @@ class PacingProblem:
     @cached_property
     def listed_pairs(self) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
         """Pairs (P, 2) of the other curricula as rows of the stack, and their weights, (P,)."""
-        listed = [term for term in self.curricula if hasattr(term.curriculum, "pairs")]
-        counts = [len(term.curriculum.pairs) for term in listed]
-        pairs = np.empty((sum(counts), 2), dtype=np.uint32)
-        at = 0
-        for (rows, curriculum, _), count in zip(listed, counts, strict=True):
-            np.add(curriculum.pairs, rows.start, out=pairs[at : at + count], casting="unsafe")
-            at += count
-        return pairs, np.repeat([float(term.mu) for term in listed], counts)
+        pairs, weights = [np.zeros((0, 2), dtype=np.uint32)], [np.zeros(0)]
+        for rows, curriculum, mu in self.curricula:
+            listed = getattr(curriculum, "pairs", None)
+            if listed is not None:
+                # Compact numbers: the pairs are read many times.
+                pairs.append(np.add(listed, rows.start, dtype=np.uint32, casting="unsafe"))
+                weights.append(np.full(len(listed), float(mu)))
+        return np.concatenate(pairs), np.concatenate(weights)
 
     def in_float64(self) -> PacingProblem:
         """Return the same problem for variables in float64."""
