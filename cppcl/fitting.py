@@ -36,6 +36,7 @@ def learn(
     resume_from: Mapping[str, Any] | None = None,
 ) -> Learned:
     """Prepare features, initialise and train with the options of a model; see its `fit`."""
+    check_atoms_fit(model.n_atoms, data.dtype)
     preparations = {side: model.make_preparation() for side in SIDES}
     sketches, images = (
         prepared(preparations[side], F, f"{side}_features")
@@ -69,6 +70,25 @@ def learn(
         resume(training, resume_from, fingerprint())
     history = training.run(rng, callback and tell_rounds(callback, fingerprint))
     return Learned(arrays_of(model, training), preparations, history)
+
+
+def check_atoms_fit(n_atoms: int, dtype: np.dtype[Any]) -> None:
+    """Refuse more atoms than memory can compare with each other.
+
+    Raises
+    ------
+    InputError
+        If the matrices of inner products would take more than half of the free memory.
+    """
+    import psutil
+
+    needed = 3 * n_atoms**2 * dtype.itemsize
+    free = psutil.virtual_memory().available
+    if needed > free / 2:
+        raise InputError(
+            f"n_atoms={n_atoms} needs {needed / 1e9:.0f} GB for the inner products of atoms, and "
+            f"{free / 1e9:.0f} GB are free; use fewer atoms (the paper takes 50 to 1,500)"
+        )
 
 
 def prepared(preparation: Preparation, features: Floating, name: str) -> Floating:

@@ -303,3 +303,9 @@ def test_an_unfitted_model_says_so():
 def test_arrays_of_another_size_are_refused():
     with pytest.raises(InputError, match="n_atoms=5"):
         CPRL(n_atoms=5).from_arrays(fitted().to_arrays())
+
+
+def test_more_atoms_than_memory_holds_are_refused():
+    features = np.random.default_rng(0).standard_normal((6, 4))
+    with pytest.raises(InputError, match=r"n_atoms=2000000 needs 96000 GB .* use fewer atoms"):
+        CPRL(n_atoms=2_000_000).fit(features, features, np.arange(6), np.arange(6))
