@@ -78,12 +78,14 @@ def within_weights(
         )
     norms = np.linalg.norm(features, axis=1, keepdims=True)
     unit = np.divide(features, norms, where=norms > 0, out=np.zeros_like(features))
-    scale = -2 * sigma * sigma
+    # A width whose square is not a number of this type weighs as the nearest that is.
+    limits = np.finfo(unit.dtype)
+    scale = -float(np.clip(2 * float(sigma) * float(sigma), limits.tiny, limits.max))
     if kind == "dense":
         # In float64, so that both weights of a pair round to the same.
         blocks = _squared_distances(unit.astype(np.float64))
         return sparse.vstack(
-            [sparse.csr_array(np.exp(block / scale).astype(unit.dtype)) for block in blocks],
+            [sparse.csr_array(_gaussian(block, scale).astype(unit.dtype)) for block in blocks],
             format="csr",
         )
     classes = number_labels(labels)[0]
@@ -98,10 +100,16 @@ def within_weights(
             columns.append(members[nearest.ravel()])
             squared.append(np.take_along_axis(block, nearest, axis=1).ravel())
             first += len(block)
-    weights = np.exp(np.concatenate(squared) / scale)
+    weights = _gaussian(np.concatenate(squared), scale)
     entries = (weights, (np.concatenate(rows), np.concatenate(columns)))
     directed = sparse.csr_array(entries, shape=(n, n))
     return directed.maximum(directed.T)
+
+
+def _gaussian(squared: NDArray[Any], scale: float) -> NDArray[Any]:
+    with np.errstate(over="ignore", under="ignore"):  # far apart: no weight
+        weights: NDArray[Any] = np.exp(squared / scale)
+    return weights
 
 
 def _squared_distances(F: NDArray[Any]) -> Iterator[NDArray[Any]]:

@@ -25,13 +25,29 @@ def unit_rows(matrix: Floating, scale: Floating | None = None) -> Floating:
         Norms before something was subtracted from the rows. A row that is shorter than rounding
         error at this scale counts as zero, so that noise is not blown up to unit length.
     """
-    norms = np.linalg.norm(matrix, axis=1)
+    norms = row_norms(matrix)
     zero = norms == 0
     if scale is not None:
         zero |= norms <= 4 * np.finfo(matrix.dtype).eps * scale
     divisor = np.where(zero, np.inf, norms).astype(matrix.dtype)
     unit: Floating = matrix / divisor[:, None]
     return unit
+
+
+def row_norms(matrix: Floating) -> Floating:
+    """Euclidean norm of every row (n, m), (n,), also where its square overflows or vanishes."""
+    with np.errstate(over="ignore"):
+        norms: Floating = np.linalg.norm(matrix, axis=1)
+    limits = np.finfo(matrix.dtype)
+    # Below, the squares of small entries lose digits; above, their sum is infinite.
+    lost = ~((norms > np.sqrt(limits.tiny) / limits.eps) & np.isfinite(norms))
+    if lost.any():
+        rows = matrix[lost]
+        largest = np.abs(rows).max(axis=1, keepdims=True, initial=0)
+        shares = np.divide(rows, largest, where=largest > 0, out=np.zeros_like(rows))
+        with np.errstate(over="ignore"):  # a norm beyond the type is infinite all the same
+            norms[lost] = np.linalg.norm(shares, axis=1) * largest[:, 0]
+    return norms
 
 
 def principal_axes(matrix: Floating, *, largest: int | None = None) -> tuple[Floating, Floating]:
@@ -195,7 +211,7 @@ class Preparation(Estimator):
         if not self.center:
             return unit_rows(matrix) if self.unit_norm else matrix.copy()
         centred: Floating = matrix - self._as(matrix, "mean")
-        return unit_rows(centred, np.linalg.norm(matrix, axis=1)) if self.unit_norm else centred
+        return unit_rows(centred, row_norms(matrix)) if self.unit_norm else centred
 
     def _as(self, matrix: Floating, name: str) -> Floating:
         return self._fitted(name).astype(matrix.dtype, copy=False)

@@ -79,6 +79,11 @@ def resume(training: Training, arrays: Mapping[str, Any], fingerprint: bytes) ->
     ResumeError
         If it is the state of another training, or none.
     """
+    if not isinstance(arrays, Mapping):
+        raise ResumeError(
+            f"resume_from is a {type(arrays).__name__}; give what the to_arrays of a round "
+            "returned"
+        )
     state = {name: np.asarray(array) for name, array in arrays.items()}
     if FINGERPRINT not in state:
         raise ResumeError(
@@ -92,7 +97,7 @@ def resume(training: Training, arrays: Mapping[str, Any], fingerprint: bytes) ->
         )
     try:
         training.from_arrays(state)
-    except (InputError, KeyError, ValueError) as error:
+    except (InputError, LookupError, TypeError, ValueError) as error:
         raise ResumeError(f"resume_from cannot be read: {error}; start anew") from error
 
 

@@ -76,6 +76,11 @@ def _as_array(features: Any, name: str) -> NDArray[Any]:
         return np.asarray(features)
     except ValueError as error:  # rows of different lengths
         raise InputError(f"{name} is no matrix: {error}") from error
+    except (RuntimeError, TypeError) as error:  # tensors with a gradient, on a GPU, of bfloat16
+        raise InputError(
+            f"{name}: a {type(features).__name__} that numpy cannot read ({error}); for a torch "
+            "tensor, give its .detach().float().cpu().numpy()"
+        ) from error
 
 
 def check_labels(labels: Any, n: int, name: str) -> list[Hashable]:
@@ -172,7 +177,8 @@ def check_number(
     """
     kind = Integral if whole else Real
     number = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-    inside = number and np.isfinite(value)
+    # Whole numbers of any size are finite, which numpy says of 64 bits only.
+    inside = number and (isinstance(value, Integral) or bool(np.isfinite(value)))
     if least is not None:
         inside = inside and value >= least
     if above is not None:

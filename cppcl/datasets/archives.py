@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from cppcl.datasets.download import DiskErrors
-from cppcl.datasets.scan import check_regular, is_system_name, walk
+from cppcl.datasets.scan import check_readable, check_regular, is_system_name, walk
 from cppcl.errors import InputError
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
@@ -111,6 +111,7 @@ def members(
                 yield from members(path, inside, scratch, limits=_below(limits))
             else:
                 check_regular(entry)
+                check_readable(path)
                 yield Member(inside, path.stat().st_size, False, _opener(path), path)
         return
     if not is_archive(source.name):
@@ -216,7 +217,7 @@ def _tar_entries(source: Path, name: str) -> Iterator[Member]:
         archive = tarfile.open(source)  # noqa: SIM115
     except tarfile.ReadError as error:
         raise InputError(
-            f"{source}: neither a ZIP nor a TAR archive, or a damaged one ({error}); get it again"
+            f"{source}: neither a ZIP nor a TAR archive, or a damaged one; get it again"
         ) from error
     with archive:
         for entry in archive:

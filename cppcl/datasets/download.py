@@ -242,6 +242,12 @@ class DiskErrors:
                 f"{self.folder}: not allowed to write there ({os.strerror(error.errno)}); change "
                 "its permissions, or let CPPCL_DATA name another folder"
             ) from error
+        if isinstance(error, FileExistsError | NotADirectoryError | IsADirectoryError):
+            raise DataUnavailableError(
+                f"{error.filename or self.folder}: a file where a folder is wanted, a folder "
+                "where a file is, or a link to nowhere; remove it, or let CPPCL_DATA name another "
+                "folder"
+            ) from error
 
 
 def check_room(folder: Path, n_bytes: int) -> None:

@@ -12,7 +12,7 @@ from typing import IO
 
 from cppcl.datasets.archives import is_archive
 from cppcl.datasets.mirrors import Archive
-from cppcl.datasets.scan import check_regular, walk
+from cppcl.datasets.scan import check_readable, check_regular, walk
 from cppcl.datasets.table import Modality
 from cppcl.errors import InputError
 
@@ -133,12 +133,12 @@ def read_layout(root: Path, parts: Sequence[Part]) -> Contents:
             others.append(path)
             continue
         part, place = known
+        check_regular(entry)
+        check_readable(entry.path)
         if part.size is not None and picture_size(root / path) != part.size:
             other_sizes.append(path)
         elif files[part.name].setdefault(key_of(place), path) != path:
             repeated.append(path)
-        else:
-            check_regular(entry)
     ordered = {name: dict(sorted(keys.items())) for name, keys in files.items()}
     return Contents(ordered, tuple(repeated), tuple(others), tuple(other_sizes))
 

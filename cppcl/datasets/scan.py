@@ -127,6 +127,15 @@ def check_regular(path: os.DirEntry[str] | Path) -> None:
         raise InputError(f"{os.fspath(path)} is a pipe, a socket or a device: remove it")
 
 
+def check_readable(path: str | Path) -> None:
+    """Refuse a link that leads nowhere, and a file that may not be read."""
+    if os.access(path, os.R_OK):
+        return
+    if os.path.exists(path):  # noqa: PTH110
+        raise InputError(f"{path}: not allowed to read it; change its permissions")
+    raise InputError(f"{path}: no such file, or a link to one that is gone; remove it")
+
+
 def _entries(directory: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(directory) as entries:

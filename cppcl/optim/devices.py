@@ -47,8 +47,8 @@ def check_device(device: str) -> str:
     import torch
 
     try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=device).item()  # 'meta' holds no numbers
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise InputError(
             f"device={device!r} cannot be used here ({str(error).splitlines()[0]}); use "
             "device='cpu', or a machine and a torch build with that device"

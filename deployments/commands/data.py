@@ -34,8 +34,11 @@ def list_sets(options: Namespace) -> int:
         ]
     ]
     for name, data_set in published().items():
-        status = data_set.status(directory)
-        rows.append([name, status.state, size_of(data_set), data_set.title, data_set.terms])
+        try:
+            state = data_set.status(directory).state
+        except InputError:  # `show_status` says what is wrong with it
+            state = "unreadable"
+        rows.append([name, state, size_of(data_set), data_set.title, data_set.terms])
     Terminal(sys.stdout).table(
         f"data sets in {directory}", ["name", "state", "files", "title", "terms"], rows
     )
@@ -81,7 +84,9 @@ def add(options: Namespace) -> int:
             try:
                 added = data_set.add(directory, path, link=options.link, listener=listener())
             except InputError as error:
-                raise InputError(f"{error}{belongs_to(path, data_set)}") from error
+                hint = belongs_to(path, data_set)
+                text = str(error).rstrip(".") + "." if hint else str(error)
+                raise InputError(f"{text}{hint}") from error
             new = ", ".join(f"{n:,} files of {part}" for part, n in added.new.items())
             print(f"{path}: {new or 'nothing new'}; {added.known:,} were here already")
             for finding in added.findings():
@@ -180,8 +185,10 @@ def belongs_to(path: Path, wrong: PublishedSet) -> str:
             names = [m.name for m in members(path, whole_name(path), Path(scratch))]
     except (CppclError, OSError):
         return ""
+    if any(part_of(n, wrong.parts) for n in names):
+        return ""
     for name, data_set in published().items():
-        if data_set is not wrong and any(part_of(n, data_set.parts) for n in names):
+        if any(part_of(n, data_set.parts) for n in names):
             return f" It looks like {name}: cppcl data add {name} {path}"
     return ""
 

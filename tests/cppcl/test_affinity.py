@@ -96,3 +96,11 @@ def test_bad_options_are_refused(options, message):
     settings = {"labels": "aab", "kind": "knn"} | options
     with pytest.raises(InputError, match=message):
         within_weights(np.ones((3, 2)), **settings)
+
+
+@pytest.mark.parametrize("kind", ["knn", "dense"])
+@pytest.mark.parametrize(("sigma", "weight"), [(1e-300, 0.0), (1e300, 1.0)])
+def test_widths_whose_squares_are_no_numbers_weigh_nothing_or_all(kind, sigma, weight):
+    F = np.random.default_rng(0).standard_normal((6, 4))
+    weights = within_weights(F, [0] * 6, kind, sigma=sigma).toarray()
+    np.testing.assert_array_equal(weights, weight * (1 - np.eye(6)))

@@ -283,3 +283,18 @@ def test_curricula_of_another_size_are_named():
     pairs = ExplicitPairs(np.array([[0, 1]]), K)
     with pytest.raises(InputError, match=r"image_curriculum is over 7 samples, .* has 9 rows"):
         fit(None, None, *LABELS, None, pairs)
+
+
+@pytest.mark.parametrize("made", ["requires_grad", "bfloat16"])
+def test_tensors_that_numpy_cannot_read_are_named_with_a_mend(made):
+    import torch
+
+    tensor = torch.tensor(features()[0])
+    tensor = tensor.requires_grad_() if made == "requires_grad" else tensor.bfloat16()
+    with pytest.raises(InputError, match=r"sketch_features: a Tensor .*\.detach\(\)\.float\(\)"):
+        fit(tensor)
+    fit(tensor.detach().float().cpu().numpy())
+
+
+def test_a_seed_may_have_any_number_of_digits():
+    assert CPRL(seed=2**200).seed == 2**200

@@ -203,3 +203,16 @@ def test_a_start_that_does_not_fit_is_refused():
         make().fit(G, F, *rest, start=start)
     with pytest.raises(InputError, match="call fit"):
         make().fit(*data(), start=make())
+
+
+@pytest.mark.parametrize("name", ["gamma", "rounds_selected", "finished", "history_gamma"])
+def test_a_mangled_state_is_refused(name):
+    states = []
+    make(n_rounds=2).fit(*data(), callback=lambda r: states.append(r.to_arrays()))
+    with pytest.raises(ResumeError, match="cannot be read"):
+        make(n_rounds=2).fit(*data(), resume_from={**states[0], name: 3})
+
+
+def test_a_state_that_is_no_dictionary_is_refused():
+    with pytest.raises(ResumeError, match="resume_from is a list"):
+        make().fit(*data(), resume_from=[1])

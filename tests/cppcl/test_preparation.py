@@ -228,3 +228,14 @@ def test_other_wrong_uses():
         Preparation().fit(np.eye(3)).transform(np.eye(4))
     with pytest.raises(InputError, match="no variance"):
         Preparation(whiten=True).fit(np.ones((4, 3)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("power", [-1, 1])
+@pytest.mark.parametrize("center", [True, False])
+def test_unit_norm_is_the_same_at_scales_whose_squares_are_no_numbers(dtype, power, center):
+    matrix = features(dtype=dtype)
+    scaled = matrix * dtype(2.0) ** (power * (100 if dtype is np.float32 else 600))
+    expected = Preparation(center=center).fit_transform(matrix)
+    found = Preparation(center=center).fit_transform(scaled)
+    np.testing.assert_allclose(found, expected, atol=8 * np.finfo(dtype).eps)

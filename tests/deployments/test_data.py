@@ -226,3 +226,41 @@ def test_a_full_disk_ends_with_1(
     result = data("add", "pacs", pacs)
     assert result.code == 1
     assert "CPPCL_DATA" in result.stderr
+
+
+def test_damage_to_an_archive_is_no_reason_to_add_it_again(data: Command, tmp_path: Path) -> None:
+    source = tmp_path / "PACS.zip"
+    with ZipFile(source, "w") as archive:
+        archive.writestr("PACS/sketch/dog/1.png", b"\x89PNG" + b"0123456789" * 9)
+    content = source.read_bytes()
+    source.write_bytes(content.replace(b"0123456789", b"9876543210", 1))
+    result = data("add", "pacs", source)
+    assert result.code == 2
+    assert "damaged" in result.stderr
+    assert "looks like" not in result.stderr
+
+
+@pytest.mark.parametrize("place", ["data", "data/pacs", "data/pacs/.lock"])
+def test_something_in_the_way_is_named(
+    place: str, data: Command, pacs: Path, tmp_path: Path
+) -> None:
+    blocked = tmp_path / "workspace" / place
+    blocked.parent.mkdir(parents=True)
+    if place.endswith(".lock"):
+        blocked.mkdir()
+    else:
+        blocked.touch()
+    result = data("add", "pacs", pacs)
+    assert "remove it, or let CPPCL_DATA name another folder" in result.stderr
+
+
+def test_a_list_goes_on_past_a_set_that_cannot_be_read(
+    data: Command, pacs: Path, tmp_path: Path
+) -> None:
+    (pacs / "sketch/dog/9.png").symlink_to(tmp_path / "nowhere")
+    home = tmp_path / "workspace/data/pacs"
+    home.parent.mkdir(parents=True)
+    home.symlink_to(pacs)
+    result = data("list")
+    assert result.code == 0
+    assert "unreadable" in result.stdout

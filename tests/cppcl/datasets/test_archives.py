@@ -11,6 +11,7 @@ import zlib
 import pytest
 
 from cppcl.datasets.archives import Limits, copy, members, same_content
+from cppcl.datasets.layout import Part, by_pattern, read_layout
 from cppcl.errors import InputError
 
 from .conftest import write_folder, write_zip
@@ -190,3 +191,23 @@ def test_contents_are_compared(tmp_path):
     for other, same in ((b"12345", True), (b"1234", False), (b"123456", False), (b"12346", False)):
         (tmp_path / "other").write_bytes(other)
         assert same_content(member, tmp_path / "other") is same
+
+
+@pytest.mark.parametrize("read", ["members", "layout"])
+def test_a_link_to_nowhere_in_a_folder_is_named(read, tmp_path):
+    folder = write_folder(tmp_path / "x", {"a.txt": b"a"})
+    (folder / "gone.txt").symlink_to(tmp_path / "nowhere")
+    part = Part("texts", "image", by_pattern(r"(?P<n>[^/]+\.txt)", to="{n}"), 2, size=(1, 1))
+    readers = {
+        "members": lambda: list(members(folder, "x", tmp_path)),
+        "layout": lambda: read_layout(folder, [part]),
+    }
+    with pytest.raises(InputError, match=r"gone\.txt: no such file, or a link to one that is"):
+        readers[read]()
+
+
+def test_what_is_no_archive_is_told_in_one_line(tmp_path):
+    (tmp_path / "a.zip").write_bytes(b"")
+    with pytest.raises(InputError, match=r"neither a ZIP nor a TAR") as caught:
+        list(members(tmp_path / "a.zip", "x", tmp_path))
+    assert "\n" not in str(caught.value)

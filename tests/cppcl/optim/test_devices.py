@@ -78,3 +78,8 @@ def test_a_device_that_is_not_there_is_refused_by_training_alone(views):
     trained = CPRL(n_atoms=5, n_rounds=1).fit(*features, *labels)
     # What was trained on a GPU codes new samples anywhere.
     assert model.from_arrays(trained.to_arrays()).encode_images(features[1]).shape == (80, 5)
+
+
+def test_a_device_without_numbers_is_refused():
+    with pytest.raises(InputError, match="device='meta' cannot be used here"):
+        check_device("meta")
