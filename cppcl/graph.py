@@ -97,16 +97,25 @@ class Laplacian:
             before = before / degree.mean()
         elif normalize == "sym":
             before = after = np.divide(1, np.sqrt(degree), where=degree > 0, out=0 * degree)
-        self.degree: NDArray[Any] = (before * degree * after).astype(dtype)
-        self.cross_degree: NDArray[Any] = (before * cross * after).astype(dtype)
-        self.within_degree: NDArray[Any] = (before * own * after).astype(dtype)
+        with np.errstate(over="ignore"):  # told below
+            self.degree: NDArray[Any] = (before * degree * after).astype(dtype)
+            self.cross_degree: NDArray[Any] = (before * cross * after).astype(dtype)
+            self.within_degree: NDArray[Any] = (before * own * after).astype(dtype)
         left.data *= np.repeat(before[:K], np.diff(left.indptr))
         right.data *= np.repeat(after[K:], np.diff(right.indptr))
         for of_side, weights in zip(rows, inner, strict=True):
             if weights is not None:
                 weights.data *= np.repeat(before[of_side], np.diff(weights.indptr))
                 weights.data *= after[of_side][weights.indices]
-        self.left, self.right = left.astype(dtype), right.astype(dtype)
+        # The roots of both degrees scale 'sym': weights of one extreme size may exceed the type.
+        with np.errstate(over="ignore"):
+            self.left, self.right = left.astype(dtype), right.astype(dtype)
+        arrays = self.left.data, self.right.data, self.degree
+        if not all(np.isfinite(array).all() for array in arrays):
+            raise InputError(
+                f"links of up to {degree.max():.3g} a sample are beyond {np.dtype(dtype)} with "
+                f"normalize={normalize!r}; divide them by their mean, or use float64 features"
+            )
         of_sketches, of_images = (w if w is None else w.astype(dtype) for w in inner)
         self.within_weights: tuple[Any, Any] = of_sketches, of_images
         # The products with transposes need their own row-major copies to be fast.

@@ -259,3 +259,9 @@ def test_correlated_directions_diagonalise_the_balanced_cross_moment(normalize, 
     np.testing.assert_allclose(right @ right.T, np.eye(len(right)), atol=1e-10)
     np.testing.assert_allclose((left.T * strengths) @ right, moment, atol=1e-10)
     assert (np.diff(strengths) <= 1e-12).all()
+
+
+@pytest.mark.parametrize(("normalize", "size"), [("none", 1e300), ("sym", 1e300), ("sym", 1e-300)])
+def test_weights_beyond_the_type_are_refused(normalize, size):
+    with pytest.raises(InputError, match="beyond float32"):
+        Laplacian.from_links(size * np.eye(3), normalize=normalize, dtype=np.float32)
