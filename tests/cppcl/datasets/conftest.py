@@ -215,9 +215,10 @@ class FileServer:
             request.send_header(name, value)
         request.end_headers()
         kept = body if answer.drop is None else body[: answer.drop]
+        # Counted first: the client may be done before this thread goes on.
+        self.sent[request.path] += len(kept)
         request.wfile.write(kept)
         request.wfile.flush()
-        self.sent[request.path] += len(kept)
         if answer.block is not None:
             answer.block.wait(60)
         request.close_connection = True
