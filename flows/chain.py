@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from prefect import Task
@@ -20,6 +21,7 @@ from tasks.fetch import fetch
 from tasks.render_report import render_report
 from tasks.split import split
 from tasks.train import train
+from tasks.tune import best_options, tune
 from tasks.workspace import Workspace
 
 
@@ -60,23 +62,31 @@ class Chain:
                     splits.append((name, seed, self.split(protocol, seed, table)))
         if not runs("extract"):
             return self.record
-        compute = self.experiment.compute
-        with cluster.session(compute.cluster, compute.workers, compute.memory_per_worker):
+        with self.session():
             features = self.extract(self.experiment.features, table)
             curriculum = self.experiment.curriculum
             scores = self.extract(curriculum, table) if curriculum else {}
         if runs("curricula"):
-            for name, seed, rows in splits:
-                self.compare_methods(name, seed, table, rows, features, scores)
+            # Started by the first search that is not stored, and closed after the last training.
+            with self.session():
+                for name, seed, rows in splits:
+                    self.compare_methods(name, seed, table, rows, features, scores)
         if runs("report"):
             self.stage(
                 "report",
                 render_report,
                 table=table,
                 scores=self.record.scores,
-                configuration=self.experiment.without_places(),
+                configuration=self.record.with_chosen(
+                    self.experiment.without_places(), self.workspace.store
+                ),
             )
         return self.record
+
+    def session(self) -> AbstractContextManager[cluster.Cluster]:
+        """Make the cluster of the experiment available; it starts when it is needed."""
+        compute = self.experiment.compute
+        return cluster.session(compute.cluster, compute.workers, compute.memory_per_worker)
 
     def stage(self, name: str, task: Task[..., Any], /, **arguments: Any) -> Reference:
         """Run one task of a stage, note its result and return the reference."""
@@ -125,7 +135,7 @@ class Chain:
         features: dict[Modality, Reference],
         scores: dict[Modality, Reference],
     ) -> None:
-        """Build curricula, then train, encode and evaluate every method on one split."""
+        """Build curricula, then tune, train, encode and evaluate every method on one split."""
         protocol, runs = self.experiment.protocols[name], self.selection.runs
         here = f"{name}, split {seed}"
         sides = {f"{modality}_features": reference for modality, reference in features.items()}
@@ -143,9 +153,25 @@ class Chain:
             )
         for method, options in protocol.methods.items():
             what = f"{method}, {here}"
-            arguments = options.arguments()
+            arguments, tuning = options.arguments(), None
+            if options.tune and runs("tune"):
+                tuning = self.stage(
+                    "tune",
+                    tune,
+                    **split,
+                    **sides,
+                    curricula=curricula,
+                    method=options.registered_name,
+                    options=arguments,
+                    grid=options.tune,
+                    metric=self.experiment.evaluation.metric,
+                    **self.experiment.tuning.settled(protocol),
+                    what=what,
+                )
+                self.record.add_tuning(name, method, tuning)
+                arguments |= best_options(self.workspace.store, tuning)
             if not runs("train"):
-                return
+                continue
             model = self.stage(
                 "train",
                 train,
@@ -154,6 +180,7 @@ class Chain:
                 curricula=curricula if arguments.get("mu") else None,
                 method=options.registered_name,
                 options=arguments,
+                tuning=tuning,
                 what=what,
             )
             if not runs("encode"):

@@ -14,7 +14,7 @@ from flows.options import Options, any_of, check_name, check_size, distinct
 
 DataSetOptions = any_of(DATASETS, discriminator="name")
 ExtractorOptions = any_of(EXTRACTORS, discriminator="name")
-MethodOptions = any_of(METHODS, discriminator="method")
+MethodOptions = any_of(METHODS, discriminator="method", tunable=True)
 
 Name = Annotated[str, AfterValidator(check_name)]
 Seeds = Annotated[tuple[int, ...], AfterValidator(distinct)]
@@ -162,6 +162,37 @@ class Protocol(Options):
             return self.split.target
         return "groups" if self.split.rule == "instance" else "labels"
 
+    @property
+    def held_out(self) -> Literal["classes", "samples"]:
+        """What folds of training rows hold out, so that they are like the test."""
+        unseen = self.target == "groups" or self.split.rule == "unseen"
+        return "classes" if unseen else "samples"
+
+
+class Tuning(Options):
+    """How options are chosen for methods with a grid: by cross-validation on training rows."""
+
+    n_folds: int = Field(3, ge=2, description="Folds, each held out once")
+    held_out: Literal["auto", "classes", "samples"] = Field(
+        "auto", description="Whole classes or instances, or samples of each; as the split does"
+    )
+    score: Literal["auto", "rank_1", "rank_5", "rank_10", "map"] = Field(
+        "auto", description="What is best: rank_1 of instances, map of classes"
+    )
+    warm_start: bool = Field(
+        False, description="Fit descending values of alpha from one another: faster, less exact"
+    )
+    seed: int = Field(0, ge=0, description="Seed of the folds")
+
+    def settled(self, protocol: Protocol) -> dict[str, Any]:
+        """Options of the search under a protocol, 'auto' replaced."""
+        options = self.model_dump()
+        if self.held_out == "auto":
+            options["held_out"] = protocol.held_out
+        if self.score == "auto":
+            options["score"] = "rank_1" if protocol.target == "groups" else "map"
+        return options
+
 
 class Evaluation(Options):
     """How codes are ranked and scored."""
@@ -210,6 +241,7 @@ class Experiment(Options):
     protocols: dict[Name, Protocol] = Field(
         min_length=1, description="Splits and methods, by the name that tables show"
     )
+    tuning: Tuning = Field(Tuning(), description="How options are chosen where there is a grid")
     evaluation: Evaluation = Field(Evaluation(), description="How codes are ranked and scored")
     report: ReportOptions = Field(ReportOptions(), description="What the report shows")
     compute: Compute = Field(Compute(), description="Where it is computed; changes no result")

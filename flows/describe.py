@@ -53,7 +53,10 @@ def options_of(experiment: Experiment) -> dict[str, list[Row]]:
                 walk(value, below)
             elif isinstance(value, dict):
                 for key, item in value.items():
-                    walk(item, f"{below}.{key}")
+                    if isinstance(item, Options):
+                        walk(item, f"{below}.{key}")
+                    else:
+                        rows.append((f"{name}.{key}", as_text(item), meaning_of(field)))
             else:
                 rows.append((name, as_text(value), meaning_of(field)))
 

@@ -85,6 +85,8 @@ def publish_record(
     key = record.experiment.lower().replace("_", "-")
     if rows:
         create_table_artifact(key=f"{key}-scores", table=rows)
+    if chosen := summary.get("tuned"):
+        create_table_artifact(key=f"{key}-tuning", table=tuning_rows(chosen))
     if report := record.results.get("report"):
         page = workspace.store.open(report[0].reference).file_path("report.html")
         create_link_artifact(key=f"{key}-report", link=page.absolute().as_uri())
@@ -95,10 +97,22 @@ def publish_record(
             **summary,
             "started": started.isoformat(timespec="seconds"),
             "configuration": experiment.model_dump(mode="json"),
+            "evaluations": record.evaluations(),
             "all_artifacts": record.all_artifacts(),
         },
     )
     return summary
+
+
+def tuning_rows(tuned: dict[str, dict[str, list[dict[str, Any]]]]) -> list[dict[str, Any]]:
+    """One row a split and combination: its options, score and whether it was chosen."""
+    return [
+        {"protocol": protocol, "method": method, "split": number, **row}
+        for protocol, methods in tuned.items()
+        for method, searches in methods.items()
+        for number, search in enumerate(searches)
+        for row in search["table"]
+    ]
 
 
 def stage_flow(stage: str) -> Flow[..., dict[str, Any]]:
@@ -122,5 +136,5 @@ def stage_flow(stage: str) -> Flow[..., dict[str, Any]]:
     return flow(run_stage, name=f"cppcl-{stage}", persist_result=False)
 
 
-fetch_flow, split_flow, extract_flow, curricula_flow = map(stage_flow, STAGES[:4])
-train_flow, encode_flow, evaluate_flow, report_flow = map(stage_flow, STAGES[4:])
+fetch_flow, split_flow, extract_flow, curricula_flow, tune_flow = map(stage_flow, STAGES[:5])
+train_flow, encode_flow, evaluate_flow, report_flow = map(stage_flow, STAGES[5:])

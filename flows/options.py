@@ -15,7 +15,19 @@ from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    create_model,
+    model_validator,
+)
+
+from flows.grids import Grid, check_grid, grid_reader
+
+GRID = "tune"
+"""Field of a method that holds its grid."""
 
 
 def check_name(name: str) -> str:
@@ -72,7 +84,7 @@ class RegisteredOptions(Options):
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments for the class's constructor."""
-        return self.model_dump(exclude={type(self).discriminator()})
+        return self.model_dump(exclude={type(self).discriminator(), GRID})
 
     def key_parameters(self) -> dict[str, Any]:
         """Arguments that belong in a key: JSON values, where files lie left out."""
@@ -98,7 +110,9 @@ class RegisteredOptions(Options):
         return next(iter(cls.model_fields))
 
 
-def options_model(name: str, registered: type, *, discriminator: str) -> type[RegisteredOptions]:
+def options_model(
+    name: str, registered: type, *, discriminator: str, tunable: bool = False
+) -> type[RegisteredOptions]:
     """Model of one class's constructor arguments.
 
     Parameters
@@ -109,6 +123,8 @@ def options_model(name: str, registered: type, *, discriminator: str) -> type[Re
         Class whose constructor takes annotated keyword arguments.
     discriminator : str
         Name of the field that tells registered classes apart.
+    tunable : bool
+        Whether a grid of values may be given beside the options.
     """
     hints = get_type_hints(registered.__init__)  # type: ignore[misc]
     meanings = documented_parameters(registered)
@@ -120,8 +136,14 @@ def options_model(name: str, registered: type, *, discriminator: str) -> type[Re
         field = Field(default, description=meanings.get(parameter.name))
         fields[parameter.name] = (hints[parameter.name], field)
 
+    if tunable:
+        reader = BeforeValidator(grid_reader(name, {key: hints[key] for key in list(fields)[1:]}))
+        meaning = "Values to try of options: the best is chosen on training rows and trained"
+        fields[GRID] = (Annotated[Grid | None, reader], Field(None, description=meaning))
+
     def check_by_constructing(self: RegisteredOptions) -> RegisteredOptions:
         registered(**self.arguments())
+        check_grid(registered, self.arguments(), getattr(self, GRID, None))
         return self
 
     title = "".join(part.title() for part in name.split("_")) + "Options"
@@ -150,7 +172,10 @@ def documented_parameters(documented: type) -> dict[str, str]:
     return {name: meaning.replace("`", "") for name, meaning in meanings.items()}
 
 
-def any_of(registry: Mapping[str, type], *, discriminator: str) -> Any:
+def any_of(registry: Mapping[str, type], *, discriminator: str, tunable: bool = False) -> Any:
     """Union of the option models of a registry, told apart by ``discriminator``."""
-    models = [options_model(n, c, discriminator=discriminator) for n, c in registry.items()]
+    models = [
+        options_model(n, c, discriminator=discriminator, tunable=tunable)
+        for n, c in registry.items()
+    ]
     return Annotated[reduce(or_, models), Field(discriminator=discriminator)]

@@ -26,6 +26,7 @@ class RunRecord:
     experiment: str
     results: dict[str, list[StageResult]] = field(default_factory=dict)
     scores: dict[str, dict[str, list[Reference]]] = field(default_factory=dict)
+    tunings: dict[str, dict[str, list[Reference]]] = field(default_factory=dict)
 
     def add(self, result: StageResult) -> Reference:
         """Note a stage's result and return its reference."""
@@ -35,6 +36,35 @@ class RunRecord:
     def add_scores(self, protocol: str, method: str, evaluation: Reference) -> None:
         """Note which protocol and method an evaluation belongs to."""
         self.scores.setdefault(protocol, {}).setdefault(method, []).append(evaluation)
+
+    def add_tuning(self, protocol: str, method: str, tuning: Reference) -> None:
+        """Note which protocol and method a search belongs to."""
+        self.tunings.setdefault(protocol, {}).setdefault(method, []).append(tuning)
+
+    def tuned(self, store: Store) -> dict[str, dict[str, list[dict[str, Any]]]]:
+        """What was searched and chosen, one search a split, by protocol and method."""
+        return {
+            protocol: {
+                method: [store.open(r).json("search.json") for r in references]
+                for method, references in methods.items()
+            }
+            for protocol, methods in self.tunings.items()
+        }
+
+    def with_chosen(self, configuration: dict[str, Any], store: Store) -> dict[str, Any]:
+        """Configuration of the experiment, with the options that each split chose."""
+        for protocol, methods in self.tuned(store).items():
+            for method, searches in methods.items():
+                options = configuration["protocols"][protocol]["methods"][method]
+                options["chosen"] = [search["best"] for search in searches]
+        return configuration
+
+    def evaluations(self) -> dict[str, dict[str, list[str]]]:
+        """Evaluations of each split as text, by protocol and method."""
+        return {
+            protocol: {method: [str(r) for r in refs] for method, refs in methods.items()}
+            for protocol, methods in self.scores.items()
+        }
 
     def metrics(self, store: Store) -> dict[str, dict[str, dict[str, float]]]:
         """Means over splits, with ``<name>_std``, of every protocol and method.
@@ -57,7 +87,7 @@ class RunRecord:
         return table
 
     def summary(self, store: Store) -> dict[str, Any]:
-        """Return the record that ``cppcl run --json`` prints."""
+        """Return the record that ``cppcl run --json`` prints; ``tuned`` where there are grids."""
         stages = [stage for stage in STAGES if stage in self.results]
         return {
             "experiment": self.experiment,
@@ -66,6 +96,7 @@ class RunRecord:
             "seconds": {s: round(sum(r.seconds for r in self.results[s]), 3) for s in stages},
             "cached": {s: all(r.cached for r in self.results[s]) for s in stages},
             "peak_memory_bytes": peak_memory_bytes(),
+            **({"tuned": self.tuned(store)} if self.tunings else {}),
         }
 
     def all_artifacts(self) -> list[str]:

@@ -7,11 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.curriculum import ExplicitPairs, pairs_from_scores
+from cppcl.curriculum import pairs_from_scores
 from cppcl.datasets.splits import Split
 from cppcl.datasets.table import Modality, SampleTable
 from cppcl.errors import InputError
-from storage import Recipe, Reference, Store, Writer
+from storage import Recipe, Reference, Writer
 from tasks.extract import usable_rows
 from tasks.fetch import open_pictures
 from tasks.split import open_split
@@ -92,23 +92,3 @@ def curricula_of_split(
 
 
 build_curricula = stage_task(curricula_of_split)
-
-
-def open_curriculum(
-    store: Store, reference: Reference, modality: Modality, kept: NDArray[np.bool_]
-) -> ExplicitPairs:
-    """Read the pairs of one modality, restricted to training samples that are kept.
-
-    Parameters
-    ----------
-    store : Store
-        Where the artifact is.
-    reference : Reference
-        A `curricula` artifact.
-    modality : {'sketch', 'image'}
-        Whose pairs.
-    kept : (n,) bool
-        Which training samples have features; pairs refer to those alone afterwards.
-    """
-    pairs = store.open(reference).array(f"{modality}_pairs").reshape(-1, 2)
-    return ExplicitPairs(pairs, len(kept)).restrict(np.flatnonzero(kept))

@@ -218,7 +218,8 @@ def stage_times(used: list[Artifact]) -> list[StageTime]:
     """Seconds that each stage took when its artifacts were made."""
     seconds = dict.fromkeys(STAGES, 0.0)
     for artifact in used:
-        seconds[artifact.reference.stage] += artifact.run["seconds"]
+        if artifact.reference.stage in seconds:  # not one that is part of a stage
+            seconds[artifact.reference.stage] += artifact.run["seconds"]
     return [StageTime(stage, value, False) for stage, value in seconds.items() if value]
 
 

@@ -30,13 +30,15 @@ def train_method(
     method: str,
     options: dict[str, Any],
     target: Target,
+    tuning: Reference | None = None,
     what: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish what a method learned from the training rows of a split.
 
     Pictures that could not be used take no part. A training in rounds that is killed goes on
-    from one of the last when it is asked for again.
+    from one of the last when it is asked for again. `tuning` names the `tune` artifact that
+    options come from, if any.
     """
     store = workspace.store
     inputs = {
@@ -47,6 +49,8 @@ def train_method(
     }
     if curricula is not None:
         inputs["curricula"] = curricula
+    if tuning is not None:
+        inputs["tuning"] = tuning
     made = make_method(method, **options)
     recipe = Recipe(
         "train",

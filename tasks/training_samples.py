@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from cppcl.curriculum import Curriculum
 from cppcl.datasets.table import MODALITIES, Modality
 from storage import Reference, Store
-from tasks.build_curricula import Target, open_curriculum, targets, training_rows
+from tasks.build_curricula import Target, targets, training_rows
 from tasks.extract import usable_rows
 from tasks.fetch import open_pictures
+from tasks.reading import open_curriculum
 from tasks.split import open_split
 
 

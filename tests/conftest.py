@@ -133,9 +133,10 @@ def tiny_experiment(root: Path, cluster: str) -> dict[str, Any]:
             },
             "category": {
                 "split": {"rule": "category", "minimum_groups": 2, "seeds": [0, 1]},
-                "methods": {"class_cca": {"n_directions": 2}},
+                "methods": {"class_cca": {"n_directions": 2, "tune": {"ridge": [0.1, 1.0]}}},
             },
         },
+        "tuning": {"n_folds": 2},
         "evaluation": {"ranks": [1, 2]},
         "report": {"queries": 2, "nearest": 2},
         "compute": {"cluster": cluster, "workers": 1},
@@ -181,9 +182,10 @@ def workspace(tmp_path: Path) -> Any:
 
 @contextmanager
 def extract_here() -> Iterator[list[str]]:
-    """Extract in this process, without Dask; gives the pictures that are decoded."""
+    """Extract and tune in this process, without Dask; gives the pictures that are decoded."""
     import tasks.blocks
     import tasks.extract
+    import tasks.tune
 
     decoded: list[str] = []
     read_sample = tasks.blocks.read_sample
@@ -200,6 +202,7 @@ def extract_here() -> Iterator[list[str]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tasks.blocks, "read_sample", read)
         patch.setattr(tasks.extract, "run_blocks", run)
+        patch.setattr(tasks.tune, "run_jobs", lambda work, jobs, device: map(work, jobs))
         yield decoded
 
 

@@ -15,6 +15,9 @@ from deployments.terminal import Terminal
 from storage import Reference
 from tasks.workspace import Workspace
 
+SHOWN_COMBINATIONS = 10
+"""Combinations of a grid that are shown, best first; the store has all."""
+
 
 def main(options: Namespace) -> int:
     """Run the flow of an experiment, show what happens and print where the report is."""
@@ -115,6 +118,17 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
                 for method, scores in methods.items()
             ],
         )
+    for protocol, searched in summary.get("tuned", {}).items():
+        for method, searches in searched.items():
+            rows = tuning_rows(searches)
+            of_all = f"best {len(rows)} of {len(searches[0]['table'])} combinations"
+            folds = f"{searches[0]['n_folds']} folds of the training rows"
+            terminal.table(
+                f"{method}, {protocol}: {of_all} by {searches[0]['score']} in {folds}, per cent, "
+                "mean over splits, and which splits chose it",
+                [*searches[0]["best"], "mean", "chosen by"],
+                rows,
+            )
     cached = summary["cached"]
     terminal.table(
         "stages",
@@ -123,6 +137,22 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
     )
     if cached and all(cached.values()):
         terminal.message("every stage was cached")
+
+
+def tuning_rows(searches: list[dict[str, Any]]) -> list[list[str]]:
+    """Combinations of a grid that are best over splits, and all that some split chose."""
+    names = list(searches[0]["best"])
+    combined = []
+    for rows in zip(*(search["table"] for search in searches), strict=True):
+        chosen = [str(number) for number, row in enumerate(rows) if row["best"]]
+        mean = sum(row["mean"] for row in rows) / len(rows)
+        combined.append((mean, [str(rows[0][name]) for name in names], ", ".join(chosen)))
+    combined.sort(key=lambda row: -row[0])
+    return [
+        [*values, f"{100 * mean:.1f}", chosen or "-"]
+        for place, (mean, values, chosen) in enumerate(combined)
+        if chosen or place < SHOWN_COMBINATIONS
+    ]
 
 
 def score_text(scores: dict[str, float], name: str) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,6 @@ from storage import Reference, Store
 from tasks.workspace import Workspace
 
 DRAWS = 2000
-TARGETS = {"instance": "groups", "category": "labels"}
 
 
 def main() -> None:
@@ -37,11 +35,12 @@ def main() -> None:
     options = parser.parse_args()
     workspace = Workspace(options.workspace)
     _, record = workspace.find_run(options.experiment, "evaluate")
-    for name, protocol in record["configuration"]["protocols"].items():
-        rule = protocol["split"]["rule"]
+    protocols = record["configuration"]["protocols"]
+    for name, methods in record["evaluations"].items():
+        rule = protocols[name]["split"]["rule"]
         values = {
-            method: per_query(workspace.store, record, arguments, rule)
-            for method, arguments in protocol["methods"].items()
+            method: per_query(workspace.store, [Reference.parse(text) for text in texts], rule)
+            for method, texts in methods.items()
         }
         first, reference = next(iter(values.items()))
         for method, others in values.items():
@@ -49,23 +48,13 @@ def main() -> None:
                 print(f"{name}: {first} minus {method}: {difference(reference, others)}")
 
 
-def per_query(
-    store: Store, record: dict[str, Any], arguments: dict[str, Any], rule: str
-) -> list[NDArray[np.float64]]:
+def per_query(store: Store, evaluations: list[Reference], rule: str) -> list[NDArray[np.float64]]:
     """Score of every query, one array a split, in the order of the splits' keys."""
-    options = {name: value for name, value in arguments.items() if name != "method"}
-    wanted = {"method": arguments["method"], "options": options, "target": TARGETS[rule]}
     found: dict[Reference, NDArray[np.float64]] = {}
-    for text in record["all_artifacts"]:
-        stage, _, key = text.partition("/")
-        if stage != "evaluate":
-            continue
-        artifact = store.open(Reference(stage, key))
-        model = store.open(store.open(artifact.inputs["codes"]).inputs["model"])
-        if model.parameters == wanted:
-            name = "first_relevant_rank" if rule == "instance" else "average_precision"
-            values = artifact.array(name)
-            found[artifact.inputs["split"]] = (values == 1) * 1.0 if rule == "instance" else values
+    for artifact in map(store.open, evaluations):
+        name = "first_relevant_rank" if rule == "instance" else "average_precision"
+        values = artifact.array(name)
+        found[artifact.inputs["split"]] = (values == 1) * 1.0 if rule == "instance" else values
     return [found[split] for split in sorted(found)]
 
 

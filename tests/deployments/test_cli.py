@@ -213,6 +213,7 @@ class TestFinishedRun:
             "seconds",
             "cached",
             "peak_memory_bytes",
+            "tuned",
         ]
         assert summary["experiment"] == "tiny"
         metrics = summary["metrics"]
@@ -327,18 +328,20 @@ class TestFinishedRun:
         after = set(place.store.references())
         _, record = place.find_run("tiny")
         used = set(map(Reference.parse, record["all_artifacts"]))
+        for reference in [r for r in used if r.stage == "tune"]:
+            used |= set(place.store.open(reference).inputs.values())
         old = after - used
-        # Two splits of class_cca in three stages, and the report.
-        assert len(old) == 7
+        # Two splits of class_cca in four stages, their four fits each, and the report.
+        assert len(old) == 17
         assert old <= before
         dry = cppcl("store", "gc", "--dry-run", "--workspace", place.root)
-        assert dry.stdout.endswith("would remove 7 artifacts\n")
+        assert dry.stdout.endswith("would remove 17 artifacts\n")
         assert set(place.store.references()) == after
         result = cppcl("store", "gc", "--workspace", place.root)
         assert result.code == 0
         assert set(result.stdout.splitlines()) == {
             *(f"removed {reference}" for reference in old),
-            "removed 7 artifacts",
+            "removed 17 artifacts",
         }
         assert set(place.store.references()) == used
         assert cppcl("store", "verify", "--workspace", place.root).code == 0

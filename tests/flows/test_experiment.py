@@ -70,9 +70,9 @@ def test_second_run_takes_every_stage_from_the_store(
     assert summary["cached"] == dict.fromkeys(STAGES, True)
     assert summary["artifacts"] == finished_run.summary["artifacts"]
     assert summary["metrics"] == finished_run.summary["metrics"]
-    runs = task_runs(client, second_run, 32)
-    # 1 table, 4 splits, 4 extractions, 4 curricula, 3 x 6 of methods, 1 report.
-    assert len(runs) == 32
+    runs = task_runs(client, second_run, 34)
+    # 1 table, 4 splits, 4 extractions, 4 curricula, 2 searches, 3 x 6 of methods, 1 report.
+    assert len(runs) == 34
     assert {run.state_name for run in runs} == {"Cached"}
     assert {run.run_count for run in runs} == {1}
 
@@ -83,7 +83,7 @@ def test_first_run_is_recorded(finished_run: Any) -> None:
     name, record = finished_run.workspace.find_run("tiny")
     assert name.startswith("tiny-2")
     assert record["artifacts"] == summary["artifacts"]
-    assert len(record["all_artifacts"]) == 32
+    assert len(record["all_artifacts"]) == 34
     for text in record["all_artifacts"]:
         assert finished_run.workspace.store.find(Reference.parse(text)) is not None
     assert record["configuration"]["protocols"]["instance"]["methods"]["cprl"]["n_atoms"] == 4
@@ -108,9 +108,7 @@ def test_scores_and_report_are_shown_in_prefect(
     assert "report.html" in report
 
 
-def test_extraction_shows_its_progress_in_prefect(
-    finished_run: Any, client: SyncPrefectClient
-) -> None:
+def test_work_shows_its_progress_in_prefect(finished_run: Any, client: SyncPrefectClient) -> None:
     # The server is shared with other tests: the first run in this workspace is the one.
     here = str(finished_run.workspace.root)
     runs = [r for r in client.read_flow_runs() if r.parameters.get("workspace") == here]
@@ -123,6 +121,10 @@ def test_extraction_shows_its_progress_in_prefect(
         "image pixels": 100.0,
         "sketch edgeness": 100.0,
         "image colour_contrast": 100.0,
+        "train cprl, instance, split 0": 100.0,
+        "train cprl, instance, split 1": 100.0,
+        "tune class_cca, category, split 0": 100.0,
+        "tune class_cca, category, split 1": 100.0,
     }
 
 
@@ -154,7 +156,7 @@ def test_a_stage_alone_uses_what_is_stored(
     cached = state.result()["cached"]
     assert [s for s in STAGES if not cached.get(s, True)] == ["encode"]
     assert "evaluate" not in cached
-    names = {run.name.split("-")[0]: run.state_name for run in task_runs(client, state, 25)}
+    names = {run.name.split("-")[0]: run.state_name for run in task_runs(client, state, 27)}
     assert names["encode_features"] == "Completed"
     assert names["train_method"] == "Cached"
 

@@ -37,9 +37,10 @@ GROUPS = {
     ("protocols", "category"),
     ("protocols", "instance", "methods"),
     ("protocols", "category", "methods"),
-    *((name,) for name in ("curriculum", "evaluation", "report", "compute")),
+    *((name,) for name in ("curriculum", "tuning", "evaluation", "report", "compute")),
 }
-METHODS = method("cprl", "centred_cosine", "class_cca")
+TUNED = {"tune class_cca"} | method("class_cca")
+METHODS = method("cprl", "centred_cosine") | TUNED
 ALL = FETCH | SPLIT | FEATURES | SCORES | CURRICULA | METHODS | REPORT
 PACED = CURRICULA | method("cprl") | REPORT
 
@@ -48,9 +49,16 @@ CHANGES: dict[str, set[str]] = {
     "cprl.seed=1": method("cprl") | REPORT,
     "cprl.beta=0.5": method("cprl") | REPORT,
     "mu=0": method("cprl") | REPORT,
-    "n_directions=1": method("class_cca") | REPORT,
+    "n_directions=1": TUNED | REPORT,
+    "tune.ridge=[0.1,2.0]": TUNED | REPORT,
+    "n_folds=3": TUNED | REPORT,
+    "tuning.seed=1": TUNED | REPORT,
+    "score=rank_1": TUNED | REPORT,
+    # What 'auto' stood for, and a method that takes no start.
+    "held_out=samples": REPORT,
+    "warm_start=true": REPORT,
     "ranks=[1]": EVALUATE | REPORT,
-    "metric=l2": EVALUATE | REPORT,
+    "metric=l2": EVALUATE | TUNED | REPORT,
     "evaluation.seed=1": EVALUATE | REPORT,
     "queries=1": REPORT,
     "nearest=3": REPORT,
@@ -71,7 +79,7 @@ CHANGES: dict[str, set[str]] = {
     "n_train=6": {"split instance", "curricula instance"}
     | method("cprl", "centred_cosine")
     | REPORT,
-    "minimum_groups=3": {"split category", "curricula category"} | method("class_cca") | REPORT,
+    "minimum_groups=3": {"split category", "curricula category"} | TUNED | REPORT,
     "compute.workers=2": set(),
     "memory_per_worker=1GiB": set(),
     "max_bad_share=0.5": set(),

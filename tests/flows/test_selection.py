@@ -27,16 +27,17 @@ R, F, Q, N = "reuse", "force", "require", "-"
 @pytest.mark.parametrize(
     ("selection", "expected"),
     [
-        (Selection(), [R] * 8),
-        (Selection(only="fetch"), [R] + [N] * 7),
-        (Selection(only="extract"), [Q, Q, R] + [N] * 5),
-        (Selection(only="report"), [Q] * 7 + [R]),
-        (Selection(only="extract", force=("extract",)), [Q, Q, F] + [N] * 5),
-        (Selection(start="fetch"), [F] * 8),
-        (Selection(start="train"), [Q] * 4 + [F] * 4),
-        (Selection(start="report"), [Q] * 7 + [F]),
-        (Selection(force=("train",)), [R] * 4 + [F] + [R] * 3),
-        (Selection(force=("split", "report")), [R, F, R, R, R, R, R, F]),
+        (Selection(), [R] * 9),
+        (Selection(only="fetch"), [R] + [N] * 8),
+        (Selection(only="extract"), [Q, Q, R] + [N] * 6),
+        (Selection(only="report"), [Q] * 8 + [R]),
+        (Selection(only="extract", force=("extract",)), [Q, Q, F] + [N] * 6),
+        (Selection(only="tune"), [Q] * 4 + [R] + [N] * 4),
+        (Selection(start="fetch"), [F] * 9),
+        (Selection(start="train"), [Q] * 5 + [F] * 4),
+        (Selection(start="report"), [Q] * 8 + [F]),
+        (Selection(force=("train",)), [R] * 5 + [F] + [R] * 3),
+        (Selection(force=("split", "report")), [R, F, R, R, R, R, R, R, F]),
     ],
     ids=str,
 )
@@ -103,7 +104,7 @@ def test_stages_alone_and_in_turn(
     workspace: Workspace,
 ) -> None:
     file = write_experiment(shapes)
-    one = ("seeds=[0]", "protocols.category.methods={class_cca: }")
+    one = ("seeds=[0]", "protocols.category.methods={class_cca: {tune: {ridge: [0.1, 1]}}}")
     with pytest.raises(StageNotStoredError, match=r"'fetch' .*has not been run"):
         run_plain(file, workspace, *one, selection=Selection(only="split"))
     for number, stage in enumerate(STAGES[:-1]):

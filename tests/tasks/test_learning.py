@@ -14,131 +14,25 @@ from cppcl.curriculum import pairs_from_scores
 from cppcl.errors import ConvergenceWarning, InputError
 from cppcl.metrics import evaluate as evaluate_codes
 from cppcl.rounds import Round
-from storage import Recipe, Reference, Writer
-from tasks.build_curricula import curricula_of_split, open_curriculum, targets
+from storage import Recipe, Writer
+from tasks.build_curricula import targets
 from tasks.encode import encode_features
-from tasks.evaluate import evaluate_method, open_test_set
-from tasks.extract import extract_features, usable_rows
-from tasks.fetch import fetch_data, open_pictures
+from tasks.evaluate import open_test_set
+from tasks.extract import usable_rows
+from tasks.fetch import open_pictures
 from tasks.progress import Progress, listening
-from tasks.split import open_split, split_table
-from tasks.stage import Mode
-from tasks.train import open_method, train_method
+from tasks.reading import open_curriculum
+from tasks.split import open_split
+from tasks.train import open_method
 from tasks.workspace import Workspace
 
 CPRL = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 4, "n_initial_rounds": 2}
 
 
-class Stages:
-    """Every stage before training, on one folder; results are references."""
-
-    def __init__(self, workspace: Workspace, root: Path) -> None:
-        self.workspace = workspace
-        self.table = fetch_data(
-            workspace=workspace,
-            name="folder",
-            options={"root": root, "pairing": "name"},
-            key_parameters={},
-        ).reference
-        self.split = split_table(
-            workspace=workspace,
-            table=self.table,
-            rule="instance",
-            options={"n_train": 7},
-            seed=0,
-        ).reference
-        self.features = {m: self.extract(m, "pixels", {"size": [8, 8]}) for m in SIDES}
-        self.scores = {
-            "sketch": self.extract("sketch", "edgeness", {"n_windows": 20}),
-            "image": self.extract("image", "colour_contrast", {"n_windows": 20}),
-        }
-
-    def extract(self, modality: Any, extractor: str, options: dict[str, Any]) -> Reference:
-        return extract_features(
-            workspace=self.workspace,
-            table=self.table,
-            modality=modality,
-            extractor=extractor,
-            options=options,
-            longest_side=40,
-            block_rows=5,
-            max_bad_share=0.5,
-        ).reference
-
-    def curricula(self) -> Reference:
-        return curricula_of_split(
-            workspace=self.workspace,
-            table=self.table,
-            split=self.split,
-            sketch_scores=self.scores["sketch"],
-            image_scores=self.scores["image"],
-            target="groups",
-            options={"delta": 0.0, "rho": 1.0, "scope": "global", "seed": 0},
-        ).reference
-
-    def train(
-        self,
-        method: str,
-        options: dict[str, Any],
-        curricula: Reference | None,
-        mode: Mode = "reuse",
-    ) -> Any:
-        return train_method(
-            workspace=self.workspace,
-            table=self.table,
-            split=self.split,
-            sketch_features=self.features["sketch"],
-            image_features=self.features["image"],
-            curricula=curricula,
-            method=method,
-            options=options,
-            target="groups",
-            what=method,
-            mode=mode,
-        ).reference
-
-    def encode(self, model: Reference) -> Reference:
-        return encode_features(
-            workspace=self.workspace,
-            model=model,
-            sketch_features=self.features["sketch"],
-            image_features=self.features["image"],
-        ).reference
-
-    def evaluate(self, codes: Reference) -> Reference:
-        return evaluate_method(
-            workspace=self.workspace,
-            table=self.table,
-            split=self.split,
-            codes=codes,
-            target="groups",
-            metric="cosine",
-            ranks=(1, 2),
-            seed=0,
-        ).reference
-
-
 SIDES = ("sketch", "image")
 
 
-@pytest.fixture
-def stages(workspace: Workspace, shapes: Path, inline_blocks: list[str]) -> Stages:
-    return Stages(workspace, shapes)
-
-
-@pytest.fixture
-def broken_stages(workspace: Workspace, shapes: Path, inline_blocks: list[str]) -> Stages:
-    """One training sketch and one test image cannot be read."""
-    whole = Stages(workspace, shapes)
-    rows = open_split(workspace.store, whole.split)
-    table = open_pictures(workspace.store, whole.table).table
-    for modality, row in (("sketch", rows.train_sketches[2]), ("image", rows.test_images[1])):
-        path = shapes / table.paths[table.rows(modality)[row]]  # type: ignore[arg-type]
-        path.write_bytes(path.read_bytes()[:40])
-    return Stages(workspace, shapes)
-
-
-def test_pairs_come_from_the_scores_of_training_rows(stages: Stages) -> None:
+def test_pairs_come_from_the_scores_of_training_rows(stages: Any) -> None:
     store = stages.workspace.store
     artifact = store.open(stages.curricula())
     rows = open_split(store, stages.split)
@@ -179,7 +73,7 @@ def test_pairs_are_renumbered_without_skipped_samples(workspace: Workspace) -> N
     assert images.pairs.shape == (0, 2)
 
 
-def test_skipped_pictures_take_no_part(broken_stages: Stages) -> None:
+def test_skipped_pictures_take_no_part(broken_stages: Any) -> None:
     store = broken_stages.workspace.store
     rows = open_split(store, broken_stages.split)
     sketches = usable_rows(store.open(broken_stages.features["sketch"]))
@@ -211,7 +105,7 @@ def test_skipped_pictures_take_no_part(broken_stages: Stages) -> None:
 
 
 def test_features_and_labels_of_the_rows_that_train(
-    broken_stages: Stages, monkeypatch: pytest.MonkeyPatch
+    broken_stages: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cppcl.baselines.centred_cosine import CentredCosine
 
@@ -239,7 +133,7 @@ def test_features_and_labels_of_the_rows_that_train(
     assert len(given[3]) == 7
 
 
-def test_a_trained_method_codes_as_it_did(stages: Stages) -> None:
+def test_a_trained_method_codes_as_it_did(stages: Any) -> None:
     store = stages.workspace.store
     reference = stages.train("cprl", CPRL, stages.curricula())
     codes = store.open(stages.encode(reference))
@@ -253,7 +147,7 @@ def test_a_trained_method_codes_as_it_did(stages: Stages) -> None:
 
 
 def test_codes_do_not_depend_on_rows_at_once(
-    stages: Stages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    stages: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     store = stages.workspace.store
     model = stages.train("cprl", CPRL, None)
@@ -269,7 +163,7 @@ def test_codes_do_not_depend_on_rows_at_once(
     np.testing.assert_allclose(store.open(reference).array("sketch_codes"), whole, atol=1e-5)
 
 
-def test_scores_are_those_of_the_test_rows(stages: Stages) -> None:
+def test_scores_are_those_of_the_test_rows(stages: Any) -> None:
     store = stages.workspace.store
     codes = stages.encode(stages.train("centred_cosine", {}, None))
     artifact = store.open(stages.evaluate(codes))
@@ -291,7 +185,7 @@ def test_scores_are_those_of_the_test_rows(stages: Stages) -> None:
     np.testing.assert_array_equal(artifact.array("query_rows"), rows.test_sketches)
 
 
-def test_codes_without_any_entry_are_told(stages: Stages) -> None:
+def test_codes_without_any_entry_are_told(stages: Any) -> None:
     said: list[str] = []
     options = {**CPRL, "alpha": 50.0}
     with listening(on_message=said.append):
@@ -303,13 +197,13 @@ def test_codes_without_any_entry_are_told(stages: Stages) -> None:
     assert [message.startswith(text) for message in said] == [True, True]
 
 
-def test_a_score_is_one_value_a_picture(stages: Stages) -> None:
+def test_a_score_is_one_value_a_picture(stages: Any) -> None:
     stages.scores = stages.features
     with pytest.raises(InputError, match=r"curriculum\.sketch: 'pixels' gives 64 values"):
         stages.curricula()
 
 
-def test_train_is_keyed_on_curricula_only_where_given(stages: Stages) -> None:
+def test_train_is_keyed_on_curricula_only_where_given(stages: Any) -> None:
     curricula = stages.curricula()
     with_pairs = stages.train("cprl", {**CPRL, "mu": 0.5}, curricula)
     without = stages.train("cprl", {**CPRL, "mu": 0.5}, None)
@@ -320,9 +214,7 @@ def test_train_is_keyed_on_curricula_only_where_given(stages: Stages) -> None:
 
 
 @pytest.mark.filterwarnings("default::cppcl.errors.ConvergenceWarning")
-def test_a_solver_that_stops_early_says_so(
-    stages: Stages, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_solver_that_stops_early_says_so(stages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import warnings
 
     make = tasks.train.make_method
@@ -346,9 +238,7 @@ def test_a_solver_that_stops_early_says_so(
 
 
 @pytest.mark.filterwarnings("default::cppcl.errors.ConvergenceWarning")
-def test_encoding_that_stops_early_says_so(
-    stages: Stages, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_encoding_that_stops_early_says_so(stages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import warnings
 
     import tasks.encode
@@ -375,7 +265,7 @@ def test_encoding_that_stops_early_says_so(
 
 
 def test_other_warnings_of_training_are_passed_on(
-    stages: Stages, monkeypatch: pytest.MonkeyPatch
+    stages: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import warnings
 
@@ -404,7 +294,7 @@ def interrupt_after(n_rounds: int) -> Any:
     return on_progress
 
 
-def test_rounds_are_told(stages: Stages) -> None:
+def test_rounds_are_told(stages: Any) -> None:
     heard: list[Progress] = []
     with listening(on_progress=heard.append):
         stages.train("cprl", CPRL, None)
@@ -415,7 +305,7 @@ def test_rounds_are_told(stages: Stages) -> None:
 
 @pytest.mark.parametrize("curricula", [False, True])
 def test_an_interrupted_training_goes_on(
-    stages: Stages, monkeypatch: pytest.MonkeyPatch, curricula: bool
+    stages: Any, monkeypatch: pytest.MonkeyPatch, curricula: bool
 ) -> None:
     store = stages.workspace.store
     pairs = stages.curricula() if curricula else None
@@ -436,7 +326,7 @@ def test_an_interrupted_training_goes_on(
 
 
 def test_what_was_kept_of_another_training_is_not_used(
-    stages: Stages, monkeypatch: pytest.MonkeyPatch
+    stages: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = stages.workspace.store
     expected = store.open(stages.train("cprl", CPRL, None)).manifest

@@ -1,0 +1,153 @@
+"""Every stage as a plain function, on one folder of shapes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage import Reference
+from tasks.build_curricula import curricula_of_split
+from tasks.encode import encode_features
+from tasks.evaluate import evaluate_method
+from tasks.extract import extract_features
+from tasks.fetch import fetch_data, open_pictures
+from tasks.split import open_split, split_table
+from tasks.stage import Mode, StageResult
+from tasks.train import train_method
+from tasks.tune import tune_method
+from tasks.workspace import Workspace
+
+
+class Stages:
+    """Every stage before training, on one folder; results are references."""
+
+    def __init__(self, workspace: Workspace, root: Path) -> None:
+        self.workspace = workspace
+        self.table = fetch_data(
+            workspace=workspace,
+            name="folder",
+            options={"root": root, "pairing": "name"},
+            key_parameters={},
+        ).reference
+        self.split = split_table(
+            workspace=workspace,
+            table=self.table,
+            rule="instance",
+            options={"n_train": 7},
+            seed=0,
+        ).reference
+        self.features = {m: self.extract(m, "pixels", {"size": [8, 8]}) for m in SIDES}
+        self.scores = {
+            "sketch": self.extract("sketch", "edgeness", {"n_windows": 20}),
+            "image": self.extract("image", "colour_contrast", {"n_windows": 20}),
+        }
+
+    def extract(self, modality: Any, extractor: str, options: dict[str, Any]) -> Reference:
+        return extract_features(
+            workspace=self.workspace,
+            table=self.table,
+            modality=modality,
+            extractor=extractor,
+            options=options,
+            longest_side=40,
+            block_rows=5,
+            max_bad_share=0.5,
+        ).reference
+
+    def curricula(self) -> Reference:
+        return curricula_of_split(
+            workspace=self.workspace,
+            table=self.table,
+            split=self.split,
+            sketch_scores=self.scores["sketch"],
+            image_scores=self.scores["image"],
+            target="groups",
+            options={"delta": 0.0, "rho": 1.0, "scope": "global", "seed": 0},
+        ).reference
+
+    def train(
+        self,
+        method: str,
+        options: dict[str, Any],
+        curricula: Reference | None,
+        mode: Mode = "reuse",
+    ) -> Any:
+        return train_method(
+            workspace=self.workspace,
+            table=self.table,
+            split=self.split,
+            sketch_features=self.features["sketch"],
+            image_features=self.features["image"],
+            curricula=curricula,
+            method=method,
+            options=options,
+            target="groups",
+            what=method,
+            mode=mode,
+        ).reference
+
+    def tune(self, grid: Any, curricula: Reference | None = None, **changes: Any) -> StageResult:
+        given: dict[str, Any] = {
+            "method": "cprl",
+            "options": {"n_atoms": 4, "n_rounds": 3, "n_initial_rounds": 2, "alpha": 0.01},
+            "held_out": "classes",
+            "n_folds": 2,
+            "score": "map",
+            "metric": "cosine",
+            "warm_start": False,
+            "seed": 0,
+        }
+        return tune_method(
+            workspace=self.workspace,
+            table=self.table,
+            split=self.split,
+            sketch_features=self.features["sketch"],
+            image_features=self.features["image"],
+            curricula=curricula,
+            grid=grid,
+            target="groups",
+            what="cprl",
+            **given | changes,
+        )
+
+    def encode(self, model: Reference) -> Reference:
+        return encode_features(
+            workspace=self.workspace,
+            model=model,
+            sketch_features=self.features["sketch"],
+            image_features=self.features["image"],
+        ).reference
+
+    def evaluate(self, codes: Reference) -> Reference:
+        return evaluate_method(
+            workspace=self.workspace,
+            table=self.table,
+            split=self.split,
+            codes=codes,
+            target="groups",
+            metric="cosine",
+            ranks=(1, 2),
+            seed=0,
+        ).reference
+
+
+SIDES = ("sketch", "image")
+
+
+@pytest.fixture
+def stages(workspace: Workspace, shapes: Path, inline_blocks: list[str]) -> Stages:
+    return Stages(workspace, shapes)
+
+
+@pytest.fixture
+def broken_stages(workspace: Workspace, shapes: Path, inline_blocks: list[str]) -> Stages:
+    """One training sketch and one test image cannot be read."""
+    whole = Stages(workspace, shapes)
+    rows = open_split(workspace.store, whole.split)
+    table = open_pictures(workspace.store, whole.table).table
+    for modality, row in (("sketch", rows.train_sketches[2]), ("image", rows.test_images[1])):
+        path = shapes / table.paths[table.rows(modality)[row]]  # type: ignore[arg-type]
+        path.write_bytes(path.read_bytes()[:40])
+    return Stages(workspace, shapes)
