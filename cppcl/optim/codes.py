@@ -232,7 +232,8 @@ def encode(
     if not converged.all():
         warnings.warn(
             f"{int((~converged).sum())} of {n} samples were not coded to tolerance {tol} within "
-            f"{max_iter} sweeps; raise max_iter or alpha={alpha}",
+            f"{max_iter} sweeps; raise max_iter, or the weights alpha={alpha} and ridge={ridge} "
+            "(code_ridge of CPRL)",
             ConvergenceWarning,
             stacklevel=2,
         )
