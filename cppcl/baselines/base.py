@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.baselines.links import ClassWeight, Labels, Links, class_links, given_links
-from cppcl.errors import InputError
+from cppcl.errors import InputError, NotFittedError
+from cppcl.estimator import Estimator
 from cppcl.preparation import Floating, Preparation, check_matrix
+from cppcl.validation import check_labels
 
 SIDES = ("sketch", "image")
 
 
-class Baseline:
+class Baseline(Estimator):
     """Prepares the features of either modality, learns from them, and codes new ones.
 
     A subclass gives `_learn`, which returns what was learned as arrays, and `_code`, which codes
@@ -56,16 +58,7 @@ class Baseline:
         self.n_components = n_components
         self.whiten = whiten
         self.whitening_ridge = whitening_ridge
-        self._preparations = {
-            side: Preparation(
-                center=center,
-                unit_norm=unit_norm,
-                n_components=n_components,
-                whiten=whiten,
-                ridge=whitening_ridge,
-            )
-            for side in SIDES
-        }
+        self._preparations = self._make_preparations()  # which checks their options
         self._arrays: dict[str, NDArray[Any]] = {}
         self.history_: dict[str, NDArray[Any]] = {}
 
@@ -103,20 +96,18 @@ class Baseline:
             "sketch": check_matrix(sketch_features, "sketch_features"),
             "image": check_matrix(image_features, "image_features"),
         }
-        for side, labels in (("sketch", sketch_labels), ("image", image_labels)):
-            if len(labels) != len(features[side]):
-                raise InputError(
-                    f"{side}_labels has {len(labels)} entries, but {side}_features has "
-                    f"{len(features[side])} rows"
-                )
-        prepared = {
-            side: self._preparations[side].fit_transform(features[side], name=f"{side}_features")
-            for side in SIDES
-        }
-        self.history_ = {}
-        self._arrays = self._learn(
-            prepared["sketch"], prepared["image"], sketch_labels, image_labels, links
+        sketch_names, image_names = (
+            check_labels(of_side, len(features[side]), f"{side}_labels")
+            for side, of_side in zip(SIDES, (sketch_labels, image_labels), strict=True)
         )
+        preparations = self._make_preparations()
+        sketches, images = (
+            preparations[side].fit_transform(features[side], name=f"{side}_features")
+            for side in SIDES
+        )
+        self.history_ = {}
+        self._arrays = self._learn(sketches, images, sketch_names, image_names, links)
+        self._preparations = preparations
         return self
 
     def encode_sketches(self, features: NDArray[Any]) -> Floating:
@@ -148,11 +139,24 @@ class Baseline:
                 if name.startswith(prefix)
             }
 
+        self._preparations = self._make_preparations()
         for side in SIDES:
             self._preparations[side].from_arrays(take(f"{side}_preparation_"))
         self.history_ = take("history_")
         self._arrays = rest
         return self
+
+    def _make_preparations(self) -> dict[str, Preparation]:
+        return {
+            side: Preparation(
+                center=self.center,
+                unit_norm=self.unit_norm,
+                n_components=self.n_components,
+                whiten=self.whiten,
+                ridge=self.whitening_ridge,
+            )
+            for side in SIDES
+        }
 
     def _learn(
         self,
@@ -173,7 +177,7 @@ class Baseline:
         try:
             return self._arrays[name]
         except KeyError:
-            raise InputError(
+            raise NotFittedError(
                 f"this {type(self).__name__} is not fitted yet, it holds no {name}; call fit, or "
                 "from_arrays with all of its arrays"
             ) from None

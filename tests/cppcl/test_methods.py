@@ -6,8 +6,9 @@ from inspect import Parameter, signature
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
-from cppcl.errors import InputError
+from cppcl.errors import InputError, NotFittedError
 from cppcl.methods import METHODS, make_method, method_class
 from cppcl.metrics import evaluate
 
@@ -246,3 +247,44 @@ def test_unknown_names_offer_the_nearest():
     with pytest.raises(InputError, match="no option 'ridgee'; did you mean 'ridge'"):
         make_method("class_cca", ridgee=1)
     assert method_class("class_cca").__name__ == "ClassCCA"
+
+
+@methods
+def test_a_clone_has_the_same_options_and_learns_the_same(name):
+    method, sketches, images = fitted(name)
+    again = clone(method)
+    assert type(again) is METHODS[name]
+    assert again.get_params() == method.get_params()
+    assert list(again.get_params()) == list(signature(METHODS[name]).parameters)
+    with pytest.raises(NotFittedError):
+        again.encode_sketches(sketches)
+    again.fit(sketches, images, np.arange(60), np.arange(60))
+    assert again.get_params() == method.get_params()
+    np.testing.assert_array_equal(again.encode_images(images), method.encode_images(images))
+
+
+@methods
+def test_options_that_are_set_are_checked_and_used(name):
+    method, sketches, images = fitted(name)
+    with pytest.raises(InputError, match="has no option 'whitten'"):
+        method.set_params(whitten=True)
+    if name in DIRECT:
+        return
+    before = method.get_params()
+    with pytest.raises(InputError, match="n_components=0"):
+        method.set_params(whiten=True, n_components=0)
+    assert method.get_params() == before
+    ids = np.arange(60)
+    method.set_params(whiten=True, n_components=4).fit(sketches, images, ids, ids)
+    expected = make(name, whiten=True, n_components=4).fit(sketches, images, ids, ids)
+    codes = method.encode_images(images)
+    np.testing.assert_array_equal(codes, expected.encode_images(images))
+    assert not np.array_equal(codes, fitted(name)[0].encode_images(images))
+
+
+@methods
+def test_labels_that_say_nothing_are_named(name):
+    sketches, images = two_views(60)
+    for missing in (None, float("nan")):
+        with pytest.raises(InputError, match=f"image_labels: label {missing} of row 59"):
+            make(name).fit(sketches, images, range(60), [*range(59), missing])
