@@ -92,6 +92,7 @@ class Stages:
         given: dict[str, Any] = {
             "method": "cprl",
             "options": {"n_atoms": 4, "n_rounds": 3, "n_initial_rounds": 2, "alpha": 0.01},
+            "target": "groups",
             "held_out": "classes",
             "n_folds": 2,
             "score": "map",
@@ -107,7 +108,6 @@ class Stages:
             image_features=self.features["image"],
             curricula=curricula,
             grid=grid,
-            target="groups",
             what="cprl",
             **given | changes,
         )

@@ -177,6 +177,22 @@ def test_test_rows_are_never_read(stages: Any, monkeypatch: pytest.MonkeyPatch) 
         assert set(folds.array(f"{modality}_folds").tolist()) == {0, 1}
 
 
+def test_instances_are_held_out_together_where_classes_are_sought(stages: Any) -> None:
+    """A sketch and its picture are in one fold, else the fold would hold what it learned."""
+    artifact = found(stages, stages.tune({"alpha": (0.01,)}, target="labels", held_out="samples"))
+    store = stages.workspace.store
+    folds = store.open(artifact.inputs["folds"])
+    table = open_pictures(store, stages.table).table
+    fold_of: dict[str, int] = {}
+    for modality in ("sketch", "image"):
+        rows = folds.array(f"{modality}_rows")
+        groups = targets(table, modality, "groups", rows)  # type: ignore[arg-type]
+        assert len(np.unique(folds.array(f"{modality}_labels"))) == 3
+        for group, fold in zip(groups, folds.array(f"{modality}_folds"), strict=True):
+            assert fold_of.setdefault(str(group), int(fold)) == fold
+    assert len(fold_of) == 7
+
+
 def test_pairs_belong_to_the_fits_that_weigh_them(stages: Any) -> None:
     curricula = stages.curricula()
     store = stages.workspace.store
