@@ -157,9 +157,9 @@ def grid_search(
         What ranks, where `score` is a name.
     warm_start : bool
         Fit descending values of `WARM_OPTION` one after the other, each from the dictionaries of
-        the one before, where the method's `fit` takes a `start`. Such a path is one job. Faster,
-        but the scores are not those of the same options fitted alone: few rounds stay near
-        where they start.
+        the one before, where the method's `fit` takes a `start`. Such a path is one job. It
+        saves initialisation, but the scores are not those of the same options fitted alone: few
+        rounds stay near where they start.
     seed : int
         Of the folds.
     map : callable

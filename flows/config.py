@@ -180,7 +180,7 @@ class Tuning(Options):
         "auto", description="What is best: rank_1 of instances, map of classes"
     )
     warm_start: bool = Field(
-        False, description="Fit descending values of alpha from one another: faster, less exact"
+        False, description="Fit descending values of alpha from one another, not each alone"
     )
     seed: int = Field(0, ge=0, description="Seed of the folds")
 
