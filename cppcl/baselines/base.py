@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, get_args
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +18,13 @@ from cppcl.validation import check_labels
 SIDES = ("sketch", "image")
 
 
-class Baseline(Estimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class Baseline(Estimator, ABC):
     """Prepares the features of either modality, learns from them, and codes new ones.
 
-    A subclass gives `_learn`, which returns what was learned as arrays, and `_code`, which codes
-    the prepared features of one modality with them.
+    Options are the fields of a dataclass, checked in `__post_init__`. A subclass gives `_learn`,
+    which returns what was learned as arrays, and `_code`, which codes the prepared features of one
+    modality with them.
 
     Parameters
     ----------
@@ -44,23 +48,16 @@ class Baseline(Estimator):
 
     version: ClassVar[int] = 1
 
-    def __init__(
-        self,
-        *,
-        center: bool = True,
-        unit_norm: bool = True,
-        n_components: int | None = None,
-        whiten: bool = False,
-        whitening_ridge: float = 1e-3,
-    ) -> None:
-        self.center = center
-        self.unit_norm = unit_norm
-        self.n_components = n_components
-        self.whiten = whiten
-        self.whitening_ridge = whitening_ridge
+    center: bool = True
+    unit_norm: bool = True
+    n_components: int | None = None
+    whiten: bool = False
+    whitening_ridge: float = 1e-3
+    history_: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
         self._preparations = self._make_preparations()  # which checks their options
         self._arrays: dict[str, NDArray[Any]] = {}
-        self.history_: dict[str, NDArray[Any]] = {}
 
     def fit(
         self,
@@ -158,6 +155,7 @@ class Baseline(Estimator):
             for side in SIDES
         }
 
+    @abstractmethod
     def _learn(
         self,
         sketches: Floating,
@@ -167,11 +165,10 @@ class Baseline(Estimator):
         links: Any,
     ) -> dict[str, NDArray[Any]]:
         """Learn from prepared features; what is returned is kept in `_arrays`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _code(self, side: str, prepared: Floating) -> Floating:
         """Codes (n, d) of prepared features (n, m) of one modality."""
-        raise NotImplementedError
 
     def _fitted(self, name: str) -> NDArray[Any]:
         try:
@@ -211,6 +208,7 @@ class DirectBaseline(Baseline):
         return prepared
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinkedBaseline(Baseline):
     """A baseline that learns from links between the modalities.
 
@@ -221,7 +219,7 @@ class LinkedBaseline(Baseline):
         ``sqrt(k * l)``, or the same for all.
     """
 
-    class_weight: ClassWeight = "links"
+    class_weight: ClassWeight = field(default="links", init=False)
 
     def _links(self, sketch_labels: Labels, image_labels: Labels, links: Any) -> Links:
         if links is None:
@@ -254,24 +252,12 @@ class LinearBaseline(LinkedBaseline):
                 arrays[name] = arrays[name].astype(samples.dtype)
         return arrays
 
+    @abstractmethod
     def _maps(self, sketches: Floating, images: Floating, links: Links) -> dict[str, NDArray[Any]]:
         """Return ``<side>_offset`` (m,), ``<side>_projection`` (m, d), and what else is kept."""
-        raise NotImplementedError
 
     def _code(self, side: str, prepared: Floating) -> Floating:
         offset = self._fitted(f"{side}_offset").astype(prepared.dtype, copy=False)
         projection = self._fitted(f"{side}_projection").astype(prepared.dtype, copy=False)
         codes: Floating = (prepared - offset) @ projection
         return codes
-
-
-def check_at_least(name: str, value: float, least: float) -> None:
-    """Refuse an option that is below its least value, or not finite."""
-    if not (np.isfinite(value) and value >= least):
-        raise InputError(f"{name}={value} must be a finite number of at least {least}")
-
-
-def check_one_of(name: str, value: object, options: Any) -> None:
-    """Refuse an option that is not among the values of a `Literal`."""
-    if value not in get_args(options):
-        raise InputError(f"{name}={value!r} is not one of {get_args(options)}")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.baselines.base import SIDES, LinearBaseline, check_at_least, check_one_of
+from cppcl.baselines.base import SIDES, LinearBaseline
 from cppcl.baselines.links import ClassWeight, Links
 from cppcl.errors import InputError
 from cppcl.preparation import Floating, principal_axes
+from cppcl.validation import check_choice, check_number
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Bilinear(LinearBaseline):
     """Asymmetric bilinear model: a sample is its modality's matrix times its content.
 
@@ -41,31 +44,15 @@ class Bilinear(LinearBaseline):
     2011. Given links make every image a content, whose sketch is the mean of those linked.
     """
 
-    def __init__(
-        self,
-        *,
-        n_directions: int = 50,
-        ridge: float = 0.01,
-        class_weight: ClassWeight = "samples",
-        center: bool = True,
-        unit_norm: bool = True,
-        n_components: int | None = None,
-        whiten: bool = False,
-        whitening_ridge: float = 1e-3,
-    ) -> None:
-        check_at_least("n_directions", n_directions, 1)
-        check_at_least("ridge", ridge, 0)
-        check_one_of("class_weight", class_weight, ClassWeight)
-        self.n_directions = n_directions
-        self.ridge = ridge
-        self.class_weight = class_weight
-        super().__init__(
-            center=center,
-            unit_norm=unit_norm,
-            n_components=n_components,
-            whiten=whiten,
-            whitening_ridge=whitening_ridge,
-        )
+    n_directions: int = 50
+    ridge: float = 0.01
+    class_weight: ClassWeight = "samples"
+
+    def __post_init__(self) -> None:
+        check_number("n_directions", self.n_directions, least=1, whole=True)
+        check_number("ridge", self.ridge, least=0)
+        check_choice("class_weight", self.class_weight, ClassWeight)
+        super().__post_init__()
 
     def _maps(self, sketches: Floating, images: Floating, links: Links) -> dict[str, NDArray[Any]]:
         weights, *means = links.content_means(sketches, images)

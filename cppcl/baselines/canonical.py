@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.baselines.base import SIDES, LinearBaseline, check_at_least
+from cppcl.baselines.base import SIDES, LinearBaseline
 from cppcl.baselines.cca import canonical_correlation
 from cppcl.baselines.links import Links
 from cppcl.preparation import Floating
+from cppcl.validation import check_number
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CanonicalBaseline(LinearBaseline):
     """Ridge canonical correlation analysis of samples linked by label, or by given links.
 
@@ -31,31 +34,15 @@ class CanonicalBaseline(LinearBaseline):
 
     version: ClassVar[int] = 2
 
-    def __init__(
-        self,
-        *,
-        n_directions: int = 64,
-        ridge: float = 0.03,
-        correlation_power: float = 0.0,
-        center: bool = True,
-        unit_norm: bool = True,
-        n_components: int | None = None,
-        whiten: bool = False,
-        whitening_ridge: float = 1e-3,
-    ) -> None:
-        check_at_least("n_directions", n_directions, 1)
-        check_at_least("ridge", ridge, 0)
-        check_at_least("correlation_power", correlation_power, 0)
-        self.n_directions = n_directions
-        self.ridge = ridge
-        self.correlation_power = correlation_power
-        super().__init__(
-            center=center,
-            unit_norm=unit_norm,
-            n_components=n_components,
-            whiten=whiten,
-            whitening_ridge=whitening_ridge,
-        )
+    n_directions: int = 64
+    ridge: float = 0.03
+    correlation_power: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_number("n_directions", self.n_directions, least=1, whole=True)
+        check_number("ridge", self.ridge, least=0)
+        check_number("correlation_power", self.correlation_power, least=0)
+        super().__post_init__()
 
     @property
     def correlations_(self) -> NDArray[np.float64]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from cppcl.baselines.base import check_one_of
+from dataclasses import dataclass
+
 from cppcl.baselines.canonical import CanonicalBaseline
 from cppcl.baselines.links import ClassWeight
+from cppcl.validation import check_choice
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ClassCCA(CanonicalBaseline):
     """Canonical correlation analysis of every sketch with every image of its class.
 
@@ -28,28 +31,8 @@ class ClassCCA(CanonicalBaseline):
     AISTATS 2014 (there with ``links``), with a ridge.
     """
 
-    def __init__(
-        self,
-        *,
-        class_weight: ClassWeight = "samples",
-        n_directions: int = 64,
-        ridge: float = 0.03,
-        correlation_power: float = 0.0,
-        center: bool = True,
-        unit_norm: bool = True,
-        n_components: int | None = None,
-        whiten: bool = False,
-        whitening_ridge: float = 1e-3,
-    ) -> None:
-        check_one_of("class_weight", class_weight, ClassWeight)
-        self.class_weight = class_weight
-        super().__init__(
-            n_directions=n_directions,
-            ridge=ridge,
-            correlation_power=correlation_power,
-            center=center,
-            unit_norm=unit_norm,
-            n_components=n_components,
-            whiten=whiten,
-            whitening_ridge=whitening_ridge,
-        )
+    class_weight: ClassWeight = "samples"
+
+    def __post_init__(self) -> None:
+        check_choice("class_weight", self.class_weight, ClassWeight)
+        super().__post_init__()

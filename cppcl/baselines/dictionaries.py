@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.baselines.base import SIDES, LinkedBaseline, check_at_least
+from cppcl.baselines.base import SIDES, LinkedBaseline
 from cppcl.baselines.links import Labels
 from cppcl.errors import ConvergenceWarning
 from cppcl.optim.codes import encode
 from cppcl.optim.dictionary import update_dictionary
-from cppcl.optim.initialization import starting_atoms
+from cppcl.optim.initialization import learn_shared_codes, starting_atoms
 from cppcl.preparation import Floating, principal_axes
+from cppcl.validation import check_number
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DictionaryBaseline(LinkedBaseline):
     """Sparse codes by a dictionary of each modality, learned from linked pairs.
 
@@ -42,37 +46,19 @@ class DictionaryBaseline(LinkedBaseline):
         Atoms in the unit ball, as rows, in the space of the prepared features.
     """
 
-    def __init__(
-        self,
-        *,
-        n_atoms: int,
-        alpha: float,
-        n_rounds: int,
-        code_ridge: float,
-        seed: int,
-        center: bool,
-        unit_norm: bool,
-        n_components: int | None,
-        whiten: bool,
-        whitening_ridge: float,
-    ) -> None:
-        check_at_least("n_atoms", n_atoms, 1)
-        check_at_least("alpha", alpha, 0)
-        check_at_least("n_rounds", n_rounds, 1)
-        check_at_least("code_ridge", code_ridge, 0)
-        check_at_least("seed", seed, 0)
-        self.n_atoms = n_atoms
-        self.alpha = alpha
-        self.n_rounds = n_rounds
-        self.code_ridge = code_ridge
-        self.seed = seed
-        super().__init__(
-            center=center,
-            unit_norm=unit_norm,
-            n_components=n_components,
-            whiten=whiten,
-            whitening_ridge=whitening_ridge,
-        )
+    n_atoms: int = 100
+    alpha: float = 0.01
+    n_rounds: int = 20
+    code_ridge: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_number("n_atoms", self.n_atoms, least=1, whole=True)
+        check_number("alpha", self.alpha, least=0)
+        check_number("n_rounds", self.n_rounds, least=1, whole=True)
+        check_number("code_ridge", self.code_ridge, least=0)
+        check_number("seed", self.seed, least=0, whole=True)
+        super().__post_init__()
 
     @property
     def sketch_dictionary_(self) -> Floating:
@@ -108,6 +94,7 @@ class DictionaryBaseline(LinkedBaseline):
             for side, D, basis in zip(SIDES, dictionaries, bases, strict=True)
         } | {f"{side}_map": U for side, U in maps.items()}
 
+    @abstractmethod
     def _learn_pairs(
         self, views: list[Floating], dictionaries: list[Floating]
     ) -> tuple[list[Floating], dict[str, Floating]]:
@@ -119,7 +106,6 @@ class DictionaryBaseline(LinkedBaseline):
         maps : dict of str to ndarray, (N, d)
             What codes of a modality, 'sketch' or 'image', are multiplied by; may be left out.
         """
-        raise NotImplementedError
 
     def _code(self, side: str, prepared: Floating) -> Floating:
         codes: Floating = encode(
@@ -160,6 +146,14 @@ def first_codes(features: Floating, dictionary: Floating, alpha: float) -> Float
     """Lasso codes (n, N) of features (n, m), without any to start from."""
     zeros = np.zeros((len(features), len(dictionary)), dtype=features.dtype)
     return recode(features, zeros, dictionary, alpha)
+
+
+def shared_start(
+    views: list[Floating], dictionaries: list[Floating], alpha: float, n_rounds: int
+) -> tuple[list[Floating], list[Floating]]:
+    """Dictionaries learned with shared codes, and codes of each view by its own of them."""
+    learned = learn_shared_codes(views, dictionaries, alpha=alpha, n_rounds=n_rounds)
+    return learned, [first_codes(F, D, alpha) for F, D in zip(views, learned, strict=True)]
 
 
 def refit(features: Floating, codes: Floating, dictionary: Floating) -> Floating:

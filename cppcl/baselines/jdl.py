@@ -21,33 +21,6 @@ class JDL(DictionaryBaseline):
     Processing 2010, section III-C, with unit-norm features in place of a weight by dimension.
     """
 
-    def __init__(
-        self,
-        *,
-        n_atoms: int = 100,
-        alpha: float = 0.01,
-        n_rounds: int = 20,
-        code_ridge: float = 0.0,
-        seed: int = 0,
-        center: bool = True,
-        unit_norm: bool = True,
-        n_components: int | None = None,
-        whiten: bool = False,
-        whitening_ridge: float = 1e-3,
-    ) -> None:
-        super().__init__(
-            n_atoms=n_atoms,
-            alpha=alpha,
-            n_rounds=n_rounds,
-            code_ridge=code_ridge,
-            seed=seed,
-            center=center,
-            unit_norm=unit_norm,
-            n_components=n_components,
-            whiten=whiten,
-            whitening_ridge=whitening_ridge,
-        )
-
     def _learn_pairs(
         self, views: list[Floating], dictionaries: list[Floating]
     ) -> tuple[list[Floating], dict[str, Floating]]:

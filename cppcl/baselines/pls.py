@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.baselines.base import LinearBaseline, check_at_least, check_one_of
+from cppcl.baselines.base import LinearBaseline
 from cppcl.baselines.links import ClassWeight, Links
 from cppcl.baselines.moments import cross_moment, linked_samples, positive_signs
 from cppcl.errors import InputError
 from cppcl.preparation import Floating
+from cppcl.validation import check_choice, check_number
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PLS(LinearBaseline):
     """Partial least squares: orthonormal bases in which linked samples have largest covariance.
 
@@ -36,28 +39,13 @@ class PLS(LinearBaseline):
     PLSSVD`, which also takes classes.
     """
 
-    def __init__(
-        self,
-        *,
-        n_directions: int = 70,
-        class_weight: ClassWeight = "samples",
-        center: bool = True,
-        unit_norm: bool = True,
-        n_components: int | None = None,
-        whiten: bool = False,
-        whitening_ridge: float = 1e-3,
-    ) -> None:
-        check_at_least("n_directions", n_directions, 1)
-        check_one_of("class_weight", class_weight, ClassWeight)
-        self.n_directions = n_directions
-        self.class_weight = class_weight
-        super().__init__(
-            center=center,
-            unit_norm=unit_norm,
-            n_components=n_components,
-            whiten=whiten,
-            whitening_ridge=whitening_ridge,
-        )
+    n_directions: int = 70
+    class_weight: ClassWeight = "samples"
+
+    def __post_init__(self) -> None:
+        check_number("n_directions", self.n_directions, least=1, whole=True)
+        check_choice("class_weight", self.class_weight, ClassWeight)
+        super().__post_init__()
 
     def _maps(self, sketches: Floating, images: Floating, links: Links) -> dict[str, NDArray[Any]]:
         of_sketches, of_images = linked_samples(sketches, images, links)

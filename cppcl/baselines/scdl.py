@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from cppcl.baselines.base import SIDES, check_at_least, check_one_of
+from cppcl.baselines.base import SIDES
 from cppcl.baselines.dictionaries import (
     DictionaryBaseline,
-    first_codes,
     lasso_losses,
     recode,
     refit,
+    shared_start,
 )
-from cppcl.errors import InputError
-from cppcl.optim.initialization import learn_shared_codes
 from cppcl.preparation import Floating
+from cppcl.validation import check_choice, check_number
 
 Mapped = Literal["images", "sketches"]
 """The modality whose codes are mapped onto those of the other."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SCDL(DictionaryBaseline):
     r"""Semi-coupled dictionary learning: a linear map leads from the codes of one modality.
 
@@ -52,46 +53,17 @@ class SCDL(DictionaryBaseline):
     super-resolution and photo-sketch synthesis", CVPR 2012. `history_` holds the objective.
     """
 
-    def __init__(
-        self,
-        *,
-        n_atoms: int = 100,
-        alpha: float = 0.01,
-        coupling: float = 1.0,
-        map_ridge: float = 1e-3,
-        mapped: Mapped = "images",
-        n_rounds: int = 20,
-        n_initial_rounds: int = 10,
-        code_ridge: float = 0.0,
-        seed: int = 0,
-        center: bool = True,
-        unit_norm: bool = True,
-        n_components: int | None = None,
-        whiten: bool = False,
-        whitening_ridge: float = 1e-3,
-    ) -> None:
-        check_at_least("coupling", coupling, 0)
-        if not map_ridge > 0:
-            raise InputError(f"map_ridge={map_ridge} must be above 0, or the map is not unique")
-        check_at_least("map_ridge", map_ridge, 0)
-        check_one_of("mapped", mapped, Mapped)
-        check_at_least("n_initial_rounds", n_initial_rounds, 0)
-        self.coupling = coupling
-        self.map_ridge = map_ridge
-        self.mapped = mapped
-        self.n_initial_rounds = n_initial_rounds
-        super().__init__(
-            n_atoms=n_atoms,
-            alpha=alpha,
-            n_rounds=n_rounds,
-            code_ridge=code_ridge,
-            seed=seed,
-            center=center,
-            unit_norm=unit_norm,
-            n_components=n_components,
-            whiten=whiten,
-            whitening_ridge=whitening_ridge,
-        )
+    coupling: float = 1.0
+    map_ridge: float = 1e-3
+    mapped: Mapped = "images"
+    n_initial_rounds: int = 10
+
+    def __post_init__(self) -> None:
+        check_number("coupling", self.coupling, least=0)
+        check_number("map_ridge", self.map_ridge, above=0, why=", or the map is not unique")
+        check_number("n_initial_rounds", self.n_initial_rounds, least=0, whole=True)
+        check_choice("mapped", self.mapped, Mapped)
+        super().__post_init__()
 
     def _learn_pairs(
         self, views: list[Floating], dictionaries: list[Floating]
@@ -99,13 +71,8 @@ class SCDL(DictionaryBaseline):
         x = 1 if self.mapped == "images" else 0
         y = 1 - x
         n, root = len(views[0]), self.coupling**0.5
-        F, D = (
-            views,
-            learn_shared_codes(
-                views, dictionaries, alpha=self.alpha, n_rounds=self.n_initial_rounds
-            ),
-        )
-        C = [first_codes(f, d, self.alpha) for f, d in zip(F, D, strict=True)]
+        F = views
+        D, C = shared_start(F, dictionaries, self.alpha, self.n_initial_rounds)
         identity = np.eye(self.n_atoms, dtype=F[0].dtype)
         objective = []
         for _ in range(self.n_rounds):

@@ -261,5 +261,5 @@ def test_codes_that_vanish_do_no_harm():
 
 @pytest.mark.parametrize("method", [SCDL, CDL])
 def test_a_map_without_ridge_is_refused(method):
-    with pytest.raises(InputError, match="map_ridge=0 must be above 0"):
+    with pytest.raises(InputError, match="map_ridge=0 must be a number above 0"):
         method(map_ridge=0)
