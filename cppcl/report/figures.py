@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import io
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cppcl.metrics import RECALL_LEVELS
 from cppcl.report.data import ProtocolResult, ResultGrid
-from cppcl.report.thumbnails import smaller_png, thumbnail
+from cppcl.report.style import DASHES, defaults, line, plain, png, tidy
+from cppcl.report.thumbnails import thumbnail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 QUERY, RIGHT, WRONG = "#8c959f", "#1a7f37", "#c4281c"
-# Told apart by people who do not see colours as most do (Okabe and Ito), and in print by dashes.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-_DASHES: Sequence[Any] = ("-", (0, (6, 2)), (0, (5, 1, 1, 1)), (0, (3, 1)))
 
 
 def precision_recall_png(protocol: ProtocolResult) -> bytes:
     """Precision over recall of every method, with the mAP of chance."""
-    with _defaults():
+    with defaults():
         figure, (axes,) = _figure(1)
         for number, (name, method) in enumerate(protocol.methods.items()):
-            axes.plot(RECALL_LEVELS, np.asarray(method.precision_recall), **_line(number, name))
+            axes.plot(RECALL_LEVELS, np.asarray(method.precision_recall), **line(number, name))
         if "map" in protocol.chance:
             axes.axhline(protocol.chance["map"], color="0.45", lw=1, ls=":", label="chance, mAP")
         axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, None))
         _legend(axes)
-        return _png(figure)
+        return png(figure)
 
 
 def cumulative_match_png(protocol: ProtocolResult) -> bytes | None:
@@ -46,14 +40,14 @@ def cumulative_match_png(protocol: ProtocolResult) -> bytes | None:
     ]
     if not curves:
         return None
-    with _defaults():
+    with defaults():
         figure, (axes,) = _figure(1)
         for number, name, curve in curves:
-            axes.plot(np.arange(1, len(curve) + 1), 100 * curve, **_line(number, name))
+            axes.plot(np.arange(1, len(curve) + 1), 100 * curve, **line(number, name))
         axes.set(xlabel="k", ylabel="rank-k accuracy (%)", xlim=(1, None), ylim=(0, None))
         _whole_numbers(axes)
         _legend(axes)
-        return _png(figure)
+        return png(figure)
 
 
 def history_png(protocol: ProtocolResult) -> bytes | None:
@@ -65,19 +59,19 @@ def history_png(protocol: ProtocolResult) -> bytes | None:
             panels.setdefault(panel, []).append((number, name, curve, np.asarray(values)))
     if not panels:
         return None
-    with _defaults():
+    with defaults():
         figure, all_axes = _figure(len(panels))
         for axes, (panel, curves) in zip(all_axes, panels.items(), strict=True):
             kinds = list(dict.fromkeys(curve for _, _, curve, _ in curves))
             for number, name, curve, values in curves:
-                style = _line(number, f"{name}, {curve}" if curve else name)
-                style["linestyle"] = _DASHES[kinds.index(curve) % len(_DASHES)]
+                style = line(number, f"{name}, {curve}" if curve else name)
+                style["linestyle"] = DASHES[kinds.index(curve) % len(DASHES)]
                 axes.plot(np.arange(1, len(values) + 1), values, marker=".", **style)
-            axes.set_ylabel(_plain(panel))
+            axes.set_ylabel(plain(panel))
             _whole_numbers(axes)
             _legend(axes)
         all_axes[-1].set_xlabel("outer iteration")
-        return _png(figure)
+        return png(figure)
 
 
 def grid_png(grid: ResultGrid) -> bytes:
@@ -86,20 +80,20 @@ def grid_png(grid: ResultGrid) -> bytes:
 
     columns = 1 + max((len(query.nearest) for query in grid.queries), default=0)
     rows = max(1, len(grid.queries))
-    with _defaults():
+    with defaults():
         figure = Figure(figsize=(1.25 * columns, 1.45 * rows))
         figure.subplots_adjust(0.01, 0.3 / (1.45 * rows), 0.99, 0.995, wspace=0.06, hspace=0.2)
         all_axes = figure.subplots(rows, columns, squeeze=False)
         for axes in all_axes.flat:
             axes.axis("off")
-        for line, query in zip(all_axes, grid.queries, strict=False):
-            _show(line[0], query.picture, query.label, QUERY, ":")
-            for axes, found in zip(line[1:], query.nearest, strict=False):
+        for row, query in zip(all_axes, grid.queries, strict=False):
+            _show(row[0], query.picture, query.label, QUERY, ":")
+            for axes, found in zip(row[1:], query.nearest, strict=False):
                 mark, colour, dash = (
                     ("✓", RIGHT, "-") if found.correct else ("✗", WRONG, (0, (3, 2)))
                 )
                 _show(axes, found.picture, f"{mark} {found.label}", colour, dash)
-        return _png(figure)
+        return png(figure)
 
 
 def _show(axes: Axes, picture: Any, label: str, colour: str, dash: Any) -> None:
@@ -121,24 +115,8 @@ def _figure(n_panels: int) -> tuple[Figure, list[Axes]]:
     figure = Figure(figsize=(5.4, height), layout="constrained")
     panels = figure.subplots(n_panels, 1, squeeze=False, sharex=True)[:, 0]
     for axes in panels:
-        axes.grid(color="0.9")
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
+        tidy(axes)
     return figure, list(panels)
-
-
-def _line(number: int, name: str) -> dict[str, Any]:
-    return {
-        "color": _COLOURS[number % len(_COLOURS)],
-        "linestyle": _DASHES[number % len(_DASHES)],
-        "linewidth": 1.8,
-        "label": _plain(name),
-    }
-
-
-def _plain(text: str) -> str:
-    """Keep a name from being read as a formula, or hidden for its leading underscore."""
-    return ("\u200b" + text if text.startswith("_") else text).replace("$", r"\$")
 
 
 def _whole_numbers(axes: Axes) -> None:
@@ -149,20 +127,3 @@ def _whole_numbers(axes: Axes) -> None:
 
 def _legend(axes: Axes) -> None:
     axes.legend(frameon=False, fontsize=8, loc="best")
-
-
-@contextmanager
-def _defaults() -> Iterator[None]:
-    """The style of matplotlib itself, whatever the user's is; unknown glyphs become boxes."""
-    import matplotlib.style
-
-    with warnings.catch_warnings(), matplotlib.style.context("default"):
-        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
-        yield
-
-
-def _png(figure: Figure) -> bytes:
-    buffer = io.BytesIO()
-    # Written again below, without the name and version of matplotlib.
-    figure.savefig(buffer, dpi=150, pil_kwargs={"compress_level": 1})
-    return smaller_png(buffer.getvalue())
