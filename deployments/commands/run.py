@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from argparse import Namespace
-from pathlib import Path
 from typing import Any
 
-from cppcl.errors import CppclError
-from deployments.guard import guarded, sessions_of_their_own
+from deployments.server import prefect_ready
 from deployments.terminal import Terminal
 from storage import Reference
 from tasks.workspace import Workspace
@@ -25,24 +22,20 @@ def main(options: Namespace) -> int:
 
     # Wrong options are told before anything heavy starts.
     load_experiment(options.experiment, options.overrides)
-    if not options.verbose:
-        os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
-    with Terminal(sys.stderr) as terminal:
-        terminal.message("starting Prefect")
-        if home := move_home(options.workspace):
-            terminal.message(f"Prefect's home cannot be written; it is {home} for this run")
-        server = reach_server()
+    with (
+        Terminal(sys.stderr) as terminal,
+        prefect_ready(terminal, options.workspace, verbose=options.verbose),
+    ):
         from flows.experiment import run_experiment
 
-        with guarded(server):
-            summary: dict[str, Any] = run_experiment(
-                options.experiment,
-                options.overrides,
-                workspace=options.workspace.absolute(),
-                only=options.only,
-                start=options.start,
-                force=options.force,
-            )
+        summary: dict[str, Any] = run_experiment(
+            options.experiment,
+            options.overrides,
+            workspace=options.workspace.absolute(),
+            only=options.only,
+            start=options.start,
+            force=options.force,
+        )
     show(summary, terminal)
     if key := summary["artifacts"].get("report"):
         report = Workspace(options.workspace).store.open(Reference("report", key))
@@ -50,60 +43,6 @@ def main(options: Namespace) -> int:
     if options.json:
         print(json.dumps(summary))
     return 0
-
-
-def move_home(workspace: Path) -> Path | None:
-    """Let Prefect keep its records in the workspace where its home cannot be written.
-
-    Prefect starts its server again and again there, and says nothing.
-    """
-    try:
-        home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect").expanduser()
-        home.mkdir(parents=True, exist_ok=True)
-        if os.access(home, os.W_OK | os.X_OK):
-            return None
-    except (OSError, RuntimeError):
-        pass
-    home = workspace.absolute() / "prefect"
-    os.environ["PREFECT_HOME"] = str(home)
-    return home
-
-
-def reach_server() -> int | None:
-    """Start or find Prefect's server; returns its process id if it is a child of this one.
-
-    Raises
-    ------
-    CppclError
-        If it does not answer.
-    """
-    import httpx
-    from prefect.client.orchestration import get_client
-    from prefect.settings import get_current_settings
-
-    settings = get_current_settings()
-    problem: Exception | None
-    try:
-        with sessions_of_their_own(), get_client(sync_client=True) as client:
-            problem = client.api_healthcheck()
-    except (RuntimeError, ValueError, OSError, httpx.HTTPError) as error:
-        problem = error
-    if problem is None:
-        if settings.api.url:
-            return None
-        from prefect.server.api.server import SubprocessASGIServer
-
-        process = SubprocessASGIServer().server_process
-        return process.pid if process else None
-    if settings.api.url:
-        raise CppclError(
-            f"no Prefect server answers at PREFECT_API_URL={settings.api.url} ({problem}); start "
-            "it with 'prefect server start', or unset the variable"
-        ) from problem
-    raise CppclError(
-        f"Prefect's server did not start ({problem}); see that {settings.home} can be written "
-        "and has space, or set PREFECT_HOME to another folder"
-    ) from problem
 
 
 def show(summary: dict[str, Any], terminal: Terminal) -> None:

@@ -16,7 +16,7 @@ import pytest
 import deployments.commands.stages
 from cppcl.errors import CppclError
 from deployments.cli import main
-from deployments.commands.run import move_home, reach_server
+from deployments.server import move_home, reach_server
 
 Command = Callable[..., Any]
 
