@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,25 @@ def fold_numbers(
     label_of_unit = np.unique(np.concatenate(labels), return_inverse=True)[1][first]
     folds = _deal(label_of_unit, n_folds, rng, "groups")
     return folds[units[:K]], folds[units[K:]]
+
+
+def repeated_folds(
+    sketch_labels: Labels,
+    image_labels: Labels,
+    *,
+    n_repeats: int = 1,
+    seed: int = 0,
+    **options: Any,
+) -> tuple[Rows, Rows]:
+    """Folds of several divisions, (n_repeats, K) and (n_repeats, L); see `fold_numbers`."""
+    if n_repeats < 1:
+        raise InputError(f"n_repeats={n_repeats} must be at least 1")
+    divisions = [
+        fold_numbers(sketch_labels, image_labels, seed=seed + number, **options)
+        for number in range(n_repeats)
+    ]
+    sketches, images = (np.stack(of_side) for of_side in zip(*divisions, strict=True))
+    return sketches, images
 
 
 def _deal(strata: Rows, n_folds: int, rng: np.random.Generator, what: str) -> Rows:

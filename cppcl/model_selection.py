@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
-from cppcl.folds import HeldOut, Rows, fold_numbers
+from cppcl.folds import HeldOut, Rows, repeated_folds
 from cppcl.metrics import evaluate
 from cppcl.retrieval import Metric
 from cppcl.validation import Labels
@@ -38,11 +38,14 @@ class Job:
         Samples that are held out.
     warm_start : bool
         Whether each fit starts from the one before.
+    repeat : int
+        Division into folds that is meant.
     """
 
     options: tuple[dict[str, Any], ...]
     fold: int
     warm_start: bool
+    repeat: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class SearchResult:
     ----------
     options : tuple of dict
         The combinations, in the order of the grid (last option fastest).
-    scores : ndarray, (combinations, folds) float64
+    scores : ndarray, (combinations, folds of all repeats) float64
     warm_start : bool
         Whether fits started from the one of the next larger `WARM_OPTION`, so that scores are
         not exactly those of the same options fitted alone.
@@ -97,7 +100,15 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class SearchData:
-    """Training samples of both modalities, sketches first, and the fold that holds each out."""
+    """Training samples of both modalities, sketches first.
+
+    Attributes
+    ----------
+    features, labels : pairs of ndarray, (n_k, m_k) and (n_k,)
+    folds : pair of ndarray, (repeats, n_k)
+        The fold that holds each sample out.
+    curricula : pair of Curriculum or None
+    """
 
     features: tuple[NDArray[Any], NDArray[Any]]
     labels: tuple[NDArray[Any], NDArray[Any]]
@@ -119,6 +130,7 @@ def grid_search(
     image_curriculum: Curriculum | None = None,
     held_out: HeldOut = "classes",
     n_folds: int = 3,
+    n_repeats: int = 1,
     score: str | Scorer = "rank_1",
     metric: Metric = "cosine",
     warm_start: bool = False,
@@ -151,6 +163,8 @@ def grid_search(
         'samples' spreads the samples of each label over the folds (category retrieval).
     n_folds : int
         At least 2.
+    n_repeats : int
+        Divisions into folds, each drawn anew: more steady where samples are few.
     score : str or callable
         A score of `cppcl.metrics.evaluate`, such as 'rank_1' or 'map', or a `Scorer`.
     metric : {'cosine', 'l2'}
@@ -184,17 +198,20 @@ def grid_search(
                 f"{side}_labels has {len(of_side)} entries, but {side}_features has "
                 f"{len(matrix)} rows"
             )
-    folds = fold_numbers(
+    folds = repeated_folds(
         *labels,
         sketch_groups=sketch_groups,
         image_groups=image_groups,
         held_out=held_out,
         n_folds=n_folds,
+        n_repeats=n_repeats,
         seed=seed,
     )
     scorer = score if callable(score) else partial(score_by_name, score, metric)
     data = SearchData(features, labels, folds, (sketch_curriculum, image_curriculum))
-    jobs = search_jobs(make_method, grid, n_folds=n_folds, warm_start=warm_start)
+    jobs = search_jobs(
+        make_method, grid, n_folds=n_folds, n_repeats=n_repeats, warm_start=warm_start
+    )
     return gather_scores(grid, jobs, map(partial(score_job, make_method, data, scorer), jobs))
 
 
@@ -215,6 +232,7 @@ def search_jobs(
     grid: Mapping[str, Sequence[Any]],
     *,
     n_folds: int,
+    n_repeats: int = 1,
     warm_start: bool = False,
 ) -> list[Job]:
     """Work of a search: each combination, or each path along `WARM_OPTION`, on each fold.
@@ -235,7 +253,12 @@ def search_jobs(
     if warm:
         for path in paths.values():
             path.sort(key=lambda chosen: chosen[WARM_OPTION], reverse=True)
-    return [Job(tuple(path), fold, warm) for path in paths.values() for fold in range(n_folds)]
+    return [
+        Job(tuple(path), fold, warm, repeat)
+        for path in paths.values()
+        for repeat in range(n_repeats)
+        for fold in range(n_folds)
+    ]
 
 
 def gather_scores(
@@ -244,22 +267,25 @@ def gather_scores(
     """Put the scores of every job in their place."""
     options = combinations(grid)
     row_of = {repr(chosen): row for row, chosen in enumerate(options)}
-    table = np.full((len(options), 1 + max(job.fold for job in jobs)), np.nan)
+    n_repeats = 1 + max(job.repeat for job in jobs)
+    n_folds = 1 + max(job.fold for job in jobs)
+    table = np.full((len(options), n_repeats, n_folds), np.nan)
     for job, of_job in zip(jobs, scores, strict=True):
         for chosen, value in zip(job.options, of_job, strict=True):
-            table[row_of[repr(chosen)], job.fold] = value
+            table[row_of[repr(chosen)], job.repeat, job.fold] = value
     if not np.isfinite(table).all():
-        worst, fold = np.argwhere(~np.isfinite(table))[0]
+        worst, _, fold = np.argwhere(~np.isfinite(table))[0]
         raise InputError(f"score of options {options[worst]} on fold {fold} is not a number")
-    return SearchResult(options, table, jobs[0].warm_start)
+    return SearchResult(options, table.reshape(len(options), -1), jobs[0].warm_start)
 
 
 def score_job(
     make_method: Callable[..., Any], data: SearchData, scorer: Scorer, job: Job
 ) -> list[float]:
     """Fit each combination of a job without its fold, and score it on the fold."""
-    kept = [np.flatnonzero(of_side != job.fold) for of_side in data.folds]
-    sketches, images = (np.flatnonzero(of_side == job.fold) for of_side in data.folds)
+    folds = [of_side[job.repeat] for of_side in data.folds]
+    kept = [np.flatnonzero(of_side != job.fold) for of_side in folds]
+    sketches, images = (np.flatnonzero(of_side == job.fold) for of_side in folds)
     training = [
         *(matrix[rows] for matrix, rows in zip(data.features, kept, strict=True)),
         *(labels[rows] for labels, rows in zip(data.labels, kept, strict=True)),

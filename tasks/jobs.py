@@ -17,7 +17,7 @@ from cppcl.model_selection import Job, SearchData, score_by_name, score_job
 from storage import Recipe, Reference, Store, Writer
 from tasks.reading import open_curriculum
 
-VERSION = "1"
+VERSION = "2"
 
 
 def job_recipe(
@@ -54,6 +54,7 @@ def job_recipe(
         "method": method,
         "options": job.options,
         "fold": job.fold,
+        "repeat": job.repeat,
         "warm_start": job.warm_start,
         "score": score,
         "metric": metric,
@@ -76,7 +77,12 @@ def score_stored_job(document: dict[str, Any], *, store: str, force: bool) -> No
     """
     place, recipe = Store(store), Recipe.from_document(document)
     parameters: Any = recipe.parameters
-    job = Job(tuple(parameters["options"]), parameters["fold"], parameters["warm_start"])
+    job = Job(
+        tuple(parameters["options"]),
+        parameters["fold"],
+        parameters["warm_start"],
+        parameters["repeat"],
+    )
     scorer = partial(score_by_name, parameters["score"], parameters["metric"])
 
     def create(writer: Writer) -> None:

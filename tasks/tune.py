@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cppcl.datasets.table import Modality
 from cppcl.errors import InputError
-from cppcl.folds import HeldOut, fold_numbers
+from cppcl.folds import HeldOut, repeated_folds
 from cppcl.methods import make_method
-from cppcl.model_selection import Job, gather_scores, search_jobs
+from cppcl.model_selection import gather_scores, search_jobs
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks import cluster
 from tasks.build_curricula import Target
@@ -23,7 +24,7 @@ from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.training_samples import training_samples
 from tasks.workspace import Workspace
 
-VERSION = "1"
+VERSION = "2"
 MEND = "raise compute.memory_per_worker (fits that are done are kept)"
 
 
@@ -41,6 +42,7 @@ def tune_method(
     target: Target,
     held_out: HeldOut,
     n_folds: int,
+    n_repeats: int,
     score: str,
     metric: str,
     warm_start: bool,
@@ -69,7 +71,7 @@ def tune_method(
         Values to try of each option.
     target : {'groups', 'labels'}
         What relevance goes by.
-    held_out, n_folds, score, metric, warm_start, seed
+    held_out, n_folds, n_repeats, score, metric, warm_start, seed
         See `cppcl.model_selection.grid_search`.
     what : str
         Which piece of the stage this is, for progress.
@@ -78,10 +80,16 @@ def tune_method(
     """
     store, what = workspace.store, what or method
     features = {"sketch_features": sketch_features, "image_features": image_features}
+    division: dict[str, Any] = {
+        "held_out": held_out,
+        "n_folds": n_folds,
+        "n_repeats": n_repeats,
+        "seed": seed,
+    }
     folds = Recipe(
         "folds",
         VERSION,
-        {"target": target, "held_out": held_out, "n_folds": n_folds, "seed": seed},
+        {"target": target, **division},
         {"table": table, "split": split, **features},
     )
     try:
@@ -89,6 +97,7 @@ def tune_method(
             functools.partial(make_method, method, **without(options, grid)),
             grid,
             n_folds=n_folds,
+            n_repeats=n_repeats,
             warm_start=warm_start,
         )
     except InputError as error:
@@ -96,7 +105,7 @@ def tune_method(
     recipes = [
         job_recipe(
             method,
-            Job(tuple({**options, **chosen} for chosen in job.options), job.fold, job.warm_start),
+            replace(job, options=tuple({**options, **chosen} for chosen in job.options)),
             score=score,
             metric=metric,
             folds=folds.reference,
@@ -118,9 +127,7 @@ def tune_method(
         put_folds(
             writer,
             training_samples(store, table=table, split=split, features=sides, target=target),
-            held_out=held_out,
-            n_folds=n_folds,
-            seed=seed,
+            **division,
         )
 
     def create(writer: Writer) -> None:
@@ -139,6 +146,7 @@ def tune_method(
                 "method": method,
                 "score": score,
                 "n_folds": n_folds,
+                "n_repeats": n_repeats,
                 "warm_start": result.warm_start,
                 "best": result.best_options,
                 "table": result.table(),
@@ -159,17 +167,24 @@ def without(options: dict[str, Any], grid: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def put_folds(
-    writer: Writer, samples: Sequence[Any], *, held_out: HeldOut, n_folds: int, seed: int
+    writer: Writer,
+    samples: Sequence[Any],
+    *,
+    held_out: HeldOut,
+    n_folds: int,
+    n_repeats: int,
+    seed: int,
 ) -> None:
-    """Write training rows, numbers of their labels, and the fold that holds each out."""
+    """Write training rows, numbers of their labels, and the folds that hold each out."""
     sketches, images = samples
-    folds = fold_numbers(
+    folds = repeated_folds(
         sketches.labels,
         images.labels,
         sketch_groups=sketches.groups,
         image_groups=images.groups,
         held_out=held_out,
         n_folds=n_folds,
+        n_repeats=n_repeats,
         seed=seed,
     )
     _, numbers = np.unique(np.concatenate([sketches.labels, images.labels]), return_inverse=True)
@@ -212,6 +227,12 @@ def best_options(store: Store, reference: Reference) -> dict[str, Any]:
     return dict(store.open(reference).json("search.json")["best"])
 
 
+def folds_in_words(search: Mapping[str, Any]) -> str:
+    """How a search divided the training rows."""
+    repeats = search["n_repeats"]
+    return f"{search['n_folds']} folds" + (f", {repeats} times," if repeats > 1 else "")
+
+
 def in_words(artifact: Artifact) -> str:
     """What a search found, in one line."""
     search = artifact.json("search.json")
@@ -220,6 +241,6 @@ def in_words(artifact: Artifact) -> str:
     warm = ", warm-started along alpha" if search["warm_start"] else ""
     return (
         f"{chosen} is best of {len(search['table'])} combinations: {search['score']} "
-        f"{100 * best['mean']:.1f} ± {100 * best['sd']:.1f} in {search['n_folds']} folds of the "
+        f"{100 * best['mean']:.1f} ± {100 * best['sd']:.1f} in {folds_in_words(search)} of the "
         f"training rows{warm}"
     )

@@ -132,6 +132,16 @@ def test_scores_equal_a_loop_over_folds():
     np.testing.assert_allclose(result.sd**2 * 2, ((result.scores.T - result.mean) ** 2).sum(0))
 
 
+def test_repeats_are_searches_with_other_folds():
+    sketches, images = two_views()
+    ids = np.arange(90)
+    data = (RidgeCCA, {"ridge": [1e-3, 0.1]}, sketches, images, ids, ids)
+    repeated = grid_search(*data, n_repeats=2, seed=3)
+    alone = [grid_search(*data, seed=seed).scores for seed in (3, 4)]
+    assert not np.array_equal(*alone)
+    np.testing.assert_array_equal(repeated.scores, np.concatenate(alone, axis=1))
+
+
 def test_best_options_are_found():
     sketches, images = two_views()
     ids = np.arange(90)
@@ -215,6 +225,7 @@ def test_own_scorer():
     ("options", "message"),
     [
         ({"n_folds": 1}, "n_folds=1 must be at least 2"),
+        ({"n_repeats": 0}, "n_repeats=0 must be at least 1"),
         ({"n_folds": 10}, "n_folds=10, but there are 9 classes"),
         ({"held_out": "pairs"}, "held_out='pairs'"),
         ({"score": "rank1"}, "score='rank1' is not one of .*rank_1"),

@@ -52,6 +52,7 @@ CHANGES: dict[str, set[str]] = {
     "n_directions=1": TUNED | REPORT,
     "tune.ridge=[0.1,2.0]": TUNED | REPORT,
     "n_folds=3": TUNED | REPORT,
+    "n_repeats=2": TUNED | REPORT,
     "tuning.seed=1": TUNED | REPORT,
     "score=rank_1": TUNED | REPORT,
     # What 'auto' stood for, and a method that takes no start.

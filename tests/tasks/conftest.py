@@ -95,6 +95,7 @@ class Stages:
             "target": "groups",
             "held_out": "classes",
             "n_folds": 2,
+            "n_repeats": 1,
             "score": "map",
             "metric": "cosine",
             "warm_start": False,

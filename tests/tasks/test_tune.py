@@ -174,7 +174,7 @@ def test_test_rows_are_never_read(stages: Any, monkeypatch: pytest.MonkeyPatch) 
     folds = stages.workspace.store.open(artifact.inputs["folds"])
     for modality, part in (("sketch", split.train_sketches), ("image", split.train_images)):
         assert set(folds.array(f"{modality}_rows").tolist()) == set(part.tolist())
-        assert set(folds.array(f"{modality}_folds").tolist()) == {0, 1}
+        assert set(folds.array(f"{modality}_folds")[0].tolist()) == {0, 1}
 
 
 def test_instances_are_held_out_together_where_classes_are_sought(stages: Any) -> None:
@@ -188,7 +188,7 @@ def test_instances_are_held_out_together_where_classes_are_sought(stages: Any) -
         rows = folds.array(f"{modality}_rows")
         groups = targets(table, modality, "groups", rows)  # type: ignore[arg-type]
         assert len(np.unique(folds.array(f"{modality}_labels"))) == 3
-        for group, fold in zip(groups, folds.array(f"{modality}_folds"), strict=True):
+        for group, fold in zip(groups, folds.array(f"{modality}_folds")[0], strict=True):
             assert fold_of.setdefault(str(group), int(fold)) == fold
     assert len(fold_of) == 7
 
@@ -217,6 +217,9 @@ def test_what_was_chosen_is_said(stages: Any) -> None:
     assert said[0] == said[1]
     assert said[0].startswith(f"cprl: alpha={best} is best of 2 combinations: map ")
     assert said[0].endswith(" in 2 folds of the training rows")
+    with listening(on_message=said.append):
+        stages.tune({"alpha": (0.01, 0.3)}, n_repeats=2)
+    assert said[-1].endswith(" in 2 folds, 2 times, of the training rows")
     with listening(on_message=said.append):
         stages.tune({"alpha": (0.01, 0.3)}, warm_start=True)
     assert said[-1].endswith("of the training rows, warm-started along alpha")
