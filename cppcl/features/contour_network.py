@@ -46,7 +46,8 @@ def contour_map(picture: Picture, path: Path) -> NDArray[np.float32]:
     _require(path)
     state = path.stat()
     detect = _loaded(path, (state.st_mtime_ns, state.st_size))
-    values = np.ascontiguousarray(picture.transpose(2, 0, 1)[None], dtype=np.float32) / 255
+    values = np.ascontiguousarray(picture.transpose(2, 0, 1)[None], dtype=np.float32)
+    values /= 255
     try:
         output = detect(values)
     except Exception as error:  # whatever the network raises

@@ -143,7 +143,9 @@ def adaptive_canny(gray: NDArray[np.floating]) -> NDArray[np.bool_]:
         smooth = ndimage.gaussian_filter(gray, 0.3 * (length / 2 - 1) + 0.8, mode="nearest")
         gradient = np.hypot(ndimage.sobel(smooth, axis=0), ndimage.sobel(smooth, axis=1))
         low, high = np.maximum(np.quantile(gradient, CANNY_QUANTILES), SMALLEST_GRADIENT)
-        edges = canny(smooth, sigma=0, low_threshold=low, high_threshold=high)
+        edges = canny(  # type: ignore[no-untyped-call]
+            smooth, sigma=0, low_threshold=low, high_threshold=high
+        )
         if edges.mean() > CANNY_SHARE:
             break
     return edges
