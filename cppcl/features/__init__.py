@@ -16,15 +16,31 @@ from cppcl.features.cnn import Cnn
 from cppcl.features.colour_contrast import ColourContrast
 from cppcl.features.edgeness import Edgeness
 from cppcl.features.hog import Hog
+from cppcl.features.lks import Lks
 from cppcl.features.options import nearest_names
+from cppcl.features.perceptual_edge import PerceptualEdgeLite
 from cppcl.features.pixels import Pixels
 from cppcl.features.precomputed import Precomputed
+from cppcl.features.shelo import Helo, Shelo
+from cppcl.features.structure_tensor import StructureTensor
 
 __all__ = ["EXTRACTORS", "Extractor", "Picture", "make_extractor"]
 
 EXTRACTORS: dict[str, type[Extractor]] = {
     extractor.name: extractor
-    for extractor in (Cnn, Hog, Pixels, Precomputed, ColourContrast, Edgeness)
+    for extractor in (
+        Cnn,
+        Hog,
+        Pixels,
+        Precomputed,
+        ColourContrast,
+        Edgeness,
+        Helo,
+        Lks,
+        PerceptualEdgeLite,
+        Shelo,
+        StructureTensor,
+    )
 }
 """Every extractor by its name."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,14 +104,20 @@ def contours_on_canvas(
     if contours == "strokes":
         return normalised_strokes(picture, size=size, canvas=canvas, thin=thin)
     mask = contour_mask(picture, contours=contours, longest_side=size, threshold=threshold)
-    placed = np.zeros((canvas, canvas), dtype=np.bool_)
-    height, width = mask.shape
-    top, left = (canvas - height) // 2, (canvas - width) // 2
-    placed[top : top + height, left : left + width] = mask
+    placed = centred(mask, canvas)
     if thin:
         from skimage.morphology import skeletonize
 
         placed = skeletonize(placed)  # type: ignore[no-untyped-call]
+    return placed
+
+
+def centred(mask: NDArray[np.bool_], canvas: int) -> NDArray[np.bool_]:
+    """Place a mask in the middle of an empty square canvas that holds it."""
+    placed = np.zeros((canvas, canvas), dtype=np.bool_)
+    height, width = mask.shape
+    top, left = (canvas - height) // 2, (canvas - width) // 2
+    placed[top : top + height, left : left + width] = mask
     return placed
 
 
@@ -134,21 +140,37 @@ def adaptive_canny(gray: NDArray[np.floating]) -> NDArray[np.bool_]:
     (h, w) bool array
         Edges at the finest scale where no scale leaves enough.
     """
-    from scipy import ndimage
-    from skimage.feature import canny
-
-    gray = gray.astype(np.float64)
+    values = gray.astype(np.float64)
     edges = np.zeros(gray.shape, dtype=np.bool_)
     for length in CANNY_LENGTHS:
-        smooth = ndimage.gaussian_filter(gray, 0.3 * (length / 2 - 1) + 0.8, mode="nearest")
-        gradient = np.hypot(ndimage.sobel(smooth, axis=0), ndimage.sobel(smooth, axis=1))
-        low, high = np.maximum(np.quantile(gradient, CANNY_QUANTILES), SMALLEST_GRADIENT)
-        edges = canny(  # type: ignore[no-untyped-call]
-            smooth, sigma=0, low_threshold=low, high_threshold=high
-        )
+        edges, _ = canny_edges(values, 0.3 * (length / 2 - 1) + 0.8)
         if edges.mean() > CANNY_SHARE:
             break
     return edges
+
+
+def canny_edges(
+    gray: NDArray[np.float64], sigma: float
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Edges by Canny's detector at one scale, and the gradient's magnitude, both (h, w).
+
+    Parameters
+    ----------
+    gray : (h, w) float64 array
+        Grey values in [0, 1].
+    sigma : float
+        Of the Gaussian, pixels.
+    """
+    from scipy import ndimage
+    from skimage.feature import canny
+
+    smooth = ndimage.gaussian_filter(gray, sigma, mode="nearest")
+    gradient = np.hypot(ndimage.sobel(smooth, axis=0), ndimage.sobel(smooth, axis=1))
+    low, high = np.maximum(np.quantile(gradient, CANNY_QUANTILES), SMALLEST_GRADIENT)
+    edges: NDArray[np.bool_] = canny(  # type: ignore[no-untyped-call]
+        smooth, sigma=0, low_threshold=low, high_threshold=high
+    )
+    return edges, gradient
 
 
 def resize_longest_side(picture: Picture, longest_side: int) -> Picture:
@@ -197,11 +219,14 @@ class ContourOptions:
         Value of the network's map, in (0, 1], from which on a pixel is a contour.
     """
 
+    sources: ClassVar[tuple[str, ...]] = CONTOURS
+    """Values of `contours` that name no file."""
+
     contours: str = "strokes"
     threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        check_contours(self.contours, CONTOURS)
+        check_contours(self.contours, self.sources)
         check_number("option threshold", self.threshold, above=0)
         if self.threshold > 1:
             raise InputError(f"option threshold={self.threshold} must be at most 1")
@@ -209,11 +234,17 @@ class ContourOptions:
     def parameters(self) -> dict[str, Any]:
         """Every option with its value; a network is named by its content."""
         options: dict[str, Any] = super().parameters()  # type: ignore[misc]
-        if self.contours not in CONTOURS:
+        if self.contours not in self.sources:
             from cppcl.features.contour_network import network_identity
 
             options["contours"] = network_identity(Path(self.contours))
         return options
+
+    def on_canvas(self, picture: Picture, *, thin: bool = False) -> NDArray[np.bool_]:
+        """Contours of a picture on a canvas, (256, 256) bool; see `contours_on_canvas`."""
+        return contours_on_canvas(
+            picture, contours=self.contours, threshold=self.threshold, thin=thin
+        )
 
 
 def check_contours(value: Any, choices: tuple[str, ...]) -> None:

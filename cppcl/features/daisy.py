@@ -123,7 +123,8 @@ def gaussian_taps(sigma: float, length: int | None = None) -> NDArray[np.float32
         length = max(int(5 * sigma) | 1, 3)
     offsets = np.arange(length) - length // 2
     taps = np.exp(-0.5 * (offsets / sigma) ** 2)
-    return (taps / taps.sum()).astype(np.float32)
+    normalised: NDArray[np.float32] = (taps / taps.sum()).astype(np.float32)
+    return normalised
 
 
 @lru_cache

@@ -10,42 +10,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
+from cppcl.features.contours import CONTOURS, ContourOptions
 from cppcl.features.pixels import resize
 from cppcl.features.stateless import StatelessExtractor, rows_of
 from cppcl.images import pad_to_square, to_gray
 
 SIDE = 128
+DIMENSION = 1296
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hog(StatelessExtractor):
+class Hog(ContourOptions, StatelessExtractor):
     """Global HOG of 1296 values: 6 x 6 blocks of 2 x 2 cells with 9 orientations.
 
     The picture is padded to a square on white, never stretched, and resized to 128 x 128; cells
     are 18 pixels wide and blocks are normalised by clipped L2 norm, after Dalal and Triggs,
     "Histograms of Oriented Gradients for Human Detection", CVPR 2005. This is the form whose
-    1296 values are reported for sketches in the comparisons on the TU-Berlin Extension.
+    1296 values are reported for sketches in the comparisons on the TU-Berlin Extension. Sketches
+    and photographs are alike only in their contours: see option `contours`.
+
+    Parameters
+    ----------
+    contours : str
+        'none', the default, describes the picture's own grey values. Else, on a canvas of 256
+        pixels: 'strokes', the dark pixels of a sketch, cropped to their bounding box; 'canny', the
+        edges of a photograph at the coarsest scale that leaves more than 2 % of its pixels; or the
+        path of a network that maps a picture to contours, a TorchScript file (.pt) or an ONNX
+        file (.onnx).
     """
 
     name: ClassVar[str] = "hog"
     version: ClassVar[int] = 1
     device: ClassVar[Literal["cpu", "gpu"]] = "cpu"
+    sources: ClassVar[tuple[str, ...]] = ("none", *CONTOURS)
+
+    contours: str = "none"
 
     @property
     def dimension(self) -> int:
         """1296."""
-        return 1296
+        return DIMENSION
 
     def transform(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
         """Descriptors of n pictures, (n, 1296) float32."""
-        return rows_of(pictures, self.dimension, _describe)
+        return rows_of(pictures, self.dimension, self._describe)
+
+    def _describe(self, picture: Picture) -> NDArray[np.floating]:
+        if self.contours == "none":
+            return hog_of_square(to_gray(pad_to_square(picture)))
+        return hog_of_square(self.on_canvas(picture).astype(np.float32))
 
 
-def _describe(picture: Picture) -> NDArray[np.floating]:
+def hog_of_square(gray: NDArray[np.float32]) -> NDArray[np.floating]:
+    """HOG of a square picture of any size, (1296,); that of its negative is the same."""
     from skimage.feature import hog
 
-    gray = resize(to_gray(pad_to_square(picture)), (SIDE, SIDE))
     descriptor: NDArray[np.floating] = hog(
-        gray, orientations=9, pixels_per_cell=(18, 18), cells_per_block=(2, 2), block_norm="L2-Hys"
+        resize(gray, (SIDE, SIDE)),
+        orientations=9,
+        pixels_per_cell=(18, 18),
+        cells_per_block=(2, 2),
+        block_norm="L2-Hys",
     )
     return descriptor

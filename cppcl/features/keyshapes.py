@@ -85,7 +85,7 @@ def learn_keyshapes(
             "keyshapes: give more training pictures, or lower n_keyshapes"
         )
     from sklearn.cluster import MiniBatchKMeans
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     means = MiniBatchKMeans(
         n_keyshapes, batch_size=_BATCH, n_init=_STARTS, random_state=seed, compute_labels=False
@@ -154,10 +154,11 @@ def squared_distances(
     descriptors: NDArray[np.float32], keyshapes: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Squared Euclidean distances of descriptors to keyshapes, (n, K) float32."""
-    distances = descriptors @ (-2 * keyshapes.T)
+    distances: NDArray[np.float32] = descriptors @ (-2 * keyshapes.T)
     distances += np.einsum("ij,ij->i", descriptors, descriptors)[:, None]
     distances += np.einsum("ij,ij->i", keyshapes, keyshapes)
-    return np.maximum(distances, 0, out=distances)
+    np.maximum(distances, 0, out=distances)
+    return distances
 
 
 def _patches(

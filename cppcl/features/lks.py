@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
-from cppcl.features.contours import ContourOptions, contours_on_canvas
+from cppcl.features.contours import ContourOptions
 from cppcl.features.daisy import DIMENSION, PATCH, daisy
 from cppcl.features.keyshapes import (
     STATISTICS,
@@ -122,7 +122,7 @@ class Lks(ContourOptions, LearningExtractor):
             No picture has contours, or they have fewer different descriptors than keyshapes.
         """
         masks = (
-            self._mask(check_picture(picture, position))
+            self.on_canvas(check_picture(picture, position), thin=self.thin)
             for position, picture in enumerate(pictures)
         )
         descriptors, patches = sample_strokes(
@@ -171,17 +171,12 @@ class Lks(ContourOptions, LearningExtractor):
             sheet[top : top + PATCH, left : left + PATCH] = np.rint(255 * (1 - look))
         return np.repeat(sheet[..., None], 3, axis=2)
 
-    def _mask(self, picture: Picture) -> NDArray[np.bool_]:
-        return contours_on_canvas(
-            picture, contours=self.contours, threshold=self.threshold, thin=self.thin
-        )
-
     def _describe(
         self, picture: Picture, keyshapes: NDArray[np.float32], scales: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         from cppcl.features.daisy_kernels import block_votes, soft_votes
 
-        mask = self._mask(picture)
+        mask = self.on_canvas(picture, thin=self.thin)
         rows, columns = np.nonzero(mask)
         distances = squared_distances(daisy(mask, rows, columns), keyshapes)
         if not self.squared_distance:

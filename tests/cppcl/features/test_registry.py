@@ -37,8 +37,8 @@ def test_unknown_option_names_the_nearest():
         make_extractor("cnn", {"netwrk": "alexnet:classifier.1"})
 
 
-def test_option_of_an_extractor_without_any():
-    with pytest.raises(InputError, match=r"'hog' has no option 'size'.*none"):
+def test_unknown_option_unlike_any_lists_all():
+    with pytest.raises(InputError, match=r"'hog' has no option 'size'.*contours, threshold"):
         make_extractor("hog", {"size": 3})
 
 
@@ -66,6 +66,30 @@ def test_option_of_an_extractor_without_any():
         ("edgeness", {"thin": 1}, "thin=1"),
         ("colour_contrast", {"n_windows": 2.5}, r"n_windows=2\.5"),
         ("colour_contrast", {"seed": True}, "seed=True"),
+        ("hog", {"contours": "edges"}, "contours='edges'.*canny.*none.*strokes.*[.]onnx"),
+        ("hog", {"contours": None}, "contours=None"),
+        ("hog", {"threshold": 0}, "threshold=0 .*above 0"),
+        ("hog", {"threshold": 1.5}, "threshold=1.5 .*at most 1"),
+        ("lks", {"contours": "none"}, "contours='none'.*canny"),
+        ("lks", {"blocks": 0}, "blocks=0"),
+        ("lks", {"n_keyshapes": 1.5}, r"n_keyshapes=1\.5"),
+        ("lks", {"n_nearest": 151}, "n_nearest=151 .*n_keyshapes=150"),
+        ("lks", {"max_samples": 149}, "max_samples=149 .*150"),
+        ("lks", {"samples_per_picture": True}, "samples_per_picture=True"),
+        ("lks", {"squared_distance": 1}, "squared_distance=1"),
+        ("lks", {"thin": "no"}, "thin='no'"),
+        ("lks", {"seed": -1}, "seed=-1"),
+        ("helo", {"cells": 0}, "cells=0"),
+        ("helo", {"bins": "72"}, "bins='72'"),
+        ("helo", {"smooth_cells": None}, "smooth_cells=None"),
+        ("shelo", {"blocks": 0}, "blocks=0"),
+        ("shelo", {"least_magnitude": 1}, "least_magnitude=1 .*below 1"),
+        ("shelo", {"least_magnitude": -0.1}, "least_magnitude=-0.1"),
+        ("shelo", {"vote": "products"}, "vote='products'.*'product'"),
+        ("shelo", {"root": 2}, "root=2"),
+        ("structure_tensor", {"cells": -3}, "cells=-3"),
+        ("structure_tensor", {"contours": "grey"}, "contours='grey'"),
+        ("perceptual_edge_lite", {"contours": "none"}, "contours='none'"),
     ],
 )
 def test_wrong_values_of_options_are_named(name, options, words):
