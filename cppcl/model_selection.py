@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -22,30 +22,27 @@ from cppcl.validation import Labels
 WARM_OPTION = "alpha"
 """Option along which a fitted model is a good start for the next value."""
 
+Scores = Sequence[Sequence[float]]
+"""Scores of each combination of a job on every fold, repeat after repeat."""
+
 Scorer = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]], float]
 """Score, higher is better, from sketch codes, image codes, sketch labels and image labels."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What one worker does at a time.
+    """What one worker does at a time, on every fold.
 
     Attributes
     ----------
     options : tuple of dict
         Combinations that are fitted one after the other.
-    fold : int
-        Samples that are held out.
     warm_start : bool
         Whether each fit starts from the one before.
-    repeat : int
-        Division into folds that is meant.
     """
 
     options: tuple[dict[str, Any], ...]
-    fold: int
     warm_start: bool
-    repeat: int = 0
 
 
 @dataclass(frozen=True)
@@ -135,9 +132,7 @@ def grid_search(
     metric: Metric = "cosine",
     warm_start: bool = False,
     seed: int = 0,
-    map: Callable[
-        [Callable[[Job], Sequence[float]], Iterable[Job]], Iterable[Sequence[float]]
-    ] = map,
+    map: Callable[[Callable[[Job], Scores], Iterable[Job]], Iterable[Scores]] = map,
 ) -> SearchResult:
     """Score every combination of options on folds of the training samples.
 
@@ -209,9 +204,7 @@ def grid_search(
     )
     scorer = score if callable(score) else partial(score_by_name, score, metric)
     data = SearchData(features, labels, folds, (sketch_curriculum, image_curriculum))
-    jobs = search_jobs(
-        make_method, grid, n_folds=n_folds, n_repeats=n_repeats, warm_start=warm_start
-    )
+    jobs = search_jobs(make_method, grid, warm_start=warm_start)
     return gather_scores(grid, jobs, map(partial(score_job, make_method, data, scorer), jobs))
 
 
@@ -231,11 +224,9 @@ def search_jobs(
     make_method: Callable[..., Any],
     grid: Mapping[str, Sequence[Any]],
     *,
-    n_folds: int,
-    n_repeats: int = 1,
     warm_start: bool = False,
 ) -> list[Job]:
-    """Work of a search: each combination, or each path along `WARM_OPTION`, on each fold.
+    """Work of a search: each combination, or each path along `WARM_OPTION`.
 
     Every combination is constructed once, so that one that is refused costs no training.
     """
@@ -253,39 +244,51 @@ def search_jobs(
     if warm:
         for path in paths.values():
             path.sort(key=lambda chosen: chosen[WARM_OPTION], reverse=True)
-    return [
-        Job(tuple(path), fold, warm, repeat)
-        for path in paths.values()
-        for repeat in range(n_repeats)
-        for fold in range(n_folds)
-    ]
+    return [Job(tuple(path), warm) for path in paths.values()]
 
 
 def gather_scores(
-    grid: Mapping[str, Sequence[Any]], jobs: Sequence[Job], scores: Iterable[Sequence[float]]
+    grid: Mapping[str, Sequence[Any]], jobs: Sequence[Job], scores: Iterable[Scores]
 ) -> SearchResult:
     """Put the scores of every job in their place."""
     options = combinations(grid)
-    row_of = {repr(chosen): row for row, chosen in enumerate(options)}
-    n_repeats = 1 + max(job.repeat for job in jobs)
-    n_folds = 1 + max(job.fold for job in jobs)
-    table = np.full((len(options), n_repeats, n_folds), np.nan)
-    for job, of_job in zip(jobs, scores, strict=True):
-        for chosen, value in zip(job.options, of_job, strict=True):
-            table[row_of[repr(chosen)], job.repeat, job.fold] = value
+    found = {
+        repr(chosen): values
+        for job, of_job in zip(jobs, scores, strict=True)
+        for chosen, values in zip(job.options, of_job, strict=True)
+    }
+    table = np.array([found[repr(chosen)] for chosen in options], dtype=np.float64)
     if not np.isfinite(table).all():
-        worst, _, fold = np.argwhere(~np.isfinite(table))[0]
+        worst, fold = np.argwhere(~np.isfinite(table))[0]
         raise InputError(f"score of options {options[worst]} on fold {fold} is not a number")
-    return SearchResult(options, table.reshape(len(options), -1), jobs[0].warm_start)
+    return SearchResult(options, table, jobs[0].warm_start)
 
 
 def score_job(
     make_method: Callable[..., Any], data: SearchData, scorer: Scorer, job: Job
-) -> list[float]:
-    """Fit each combination of a job without its fold, and score it on the fold."""
-    folds = [of_side[job.repeat] for of_side in data.folds]
-    kept = [np.flatnonzero(of_side != job.fold) for of_side in folds]
-    sketches, images = (np.flatnonzero(of_side == job.fold) for of_side in folds)
+) -> list[list[float]]:
+    """Fit each combination of a job without each fold, and score it on the fold."""
+    scores: list[list[float]] = [[] for _ in job.options]
+    for repeat in zip(*data.folds, strict=True):
+        for fold in range(1 + max(of_side.max() for of_side in repeat)):
+            kept = [np.flatnonzero(of_side != fold) for of_side in repeat]
+            held_out = [np.flatnonzero(of_side == fold) for of_side in repeat]
+            of_fold = score_fold(make_method, data, scorer, job, fold, kept, held_out)
+            for of_options, score in zip(scores, of_fold, strict=True):
+                of_options.append(score)
+    return scores
+
+
+def score_fold(
+    make_method: Callable[..., Any],
+    data: SearchData,
+    scorer: Scorer,
+    job: Job,
+    fold: int,
+    kept: Sequence[Rows],
+    held_out: Sequence[Rows],
+) -> Iterator[float]:
+    """Fit each combination of a job on some rows, and score it on others."""
     training = [
         *(matrix[rows] for matrix, rows in zip(data.features, kept, strict=True)),
         *(labels[rows] for labels, rows in zip(data.labels, kept, strict=True)),
@@ -294,22 +297,22 @@ def score_job(
             for curriculum, rows in zip(data.curricula, kept, strict=True)
         ),
     ]
-    scores: list[float] = []
+    sketches, images = held_out
     method = None
     for options in job.options:
-        start: dict[str, Any] = {"start": method} if job.warm_start and scores else {}
+        start: dict[str, Any] = {"start": method} if job.warm_start and method is not None else {}
         try:
             method = make_method(**options).fit(*training, **start)
         except InputError as error:
-            raise InputError(f"options {options}, fold {job.fold}: {error}") from error
-        score = scorer(
-            method.encode_sketches(data.features[0][sketches]),
-            method.encode_images(data.features[1][images]),
-            data.labels[0][sketches],
-            data.labels[1][images],
+            raise InputError(f"options {options}, fold {fold}: {error}") from error
+        yield float(
+            scorer(
+                method.encode_sketches(data.features[0][sketches]),
+                method.encode_images(data.features[1][images]),
+                data.labels[0][sketches],
+                data.labels[1][images],
+            )
         )
-        scores.append(float(score))
-    return scores
 
 
 def score_by_name(

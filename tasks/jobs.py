@@ -37,11 +37,11 @@ def job_recipe(
     method : str
         Registered name.
     job : Job
-        Combinations, each with all options of the method, and the fold.
+        Combinations, each with all options of the method.
     score, metric : str
-        What is computed on the fold.
+        What is computed on each fold.
     folds : Reference
-        A `folds` artifact: training rows, their labels and which fold holds them out.
+        A `folds` artifact: training rows, their labels and which folds hold them out.
     features : dict
         `extract` artifacts by role.
     curricula : Reference or None
@@ -53,8 +53,6 @@ def job_recipe(
     parameters = {
         "method": method,
         "options": job.options,
-        "fold": job.fold,
-        "repeat": job.repeat,
         "warm_start": job.warm_start,
         "score": score,
         "metric": metric,
@@ -77,12 +75,7 @@ def score_stored_job(document: dict[str, Any], *, store: str, force: bool) -> No
     """
     place, recipe = Store(store), Recipe.from_document(document)
     parameters: Any = recipe.parameters
-    job = Job(
-        tuple(parameters["options"]),
-        parameters["fold"],
-        parameters["warm_start"],
-        parameters["repeat"],
-    )
+    job = Job(tuple(parameters["options"]), parameters["warm_start"])
     scorer = partial(score_by_name, parameters["score"], parameters["metric"])
 
     def create(writer: Writer) -> None:

@@ -25,7 +25,7 @@ from tasks.training_samples import training_samples
 from tasks.workspace import Workspace
 
 VERSION = "2"
-MEND = "raise compute.memory_per_worker (fits that are done are kept)"
+MEND = "raise compute.memory_per_worker (what is done is kept)"
 
 
 def tune_method(
@@ -96,8 +96,6 @@ def tune_method(
         jobs = search_jobs(
             functools.partial(make_method, method, **without(options, grid)),
             grid,
-            n_folds=n_folds,
-            n_repeats=n_repeats,
             warm_start=warm_start,
         )
     except InputError as error:
@@ -201,7 +199,8 @@ def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, what: s
     pending = [job for job in recipes if force or store.find(job.reference) is None]
     stored = len(recipes) - len(pending)
     if stored and pending:
-        say(f"{what}: {stored} of {len(recipes)} fits were done")
+        of_all, still = (sum(map(n_combinations, jobs)) for jobs in (recipes, pending))
+        say(f"{what}: {of_all - still} of {of_all} combinations were done")
     work = functools.partial(score_stored_job, store=str(store.root), force=force)
     device = "gpu" if any(uses_gpu(job) for job in pending) else "cpu"
     with prefect_progress(f"tune {what}") as show:
@@ -214,6 +213,12 @@ def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, what: s
 def run_jobs(work: Any, documents: Sequence[Any], device: str) -> Iterator[Any]:
     """Run jobs on the cluster; yields once for each that is done."""
     yield from cluster.run(work, documents, device=device, name="tune", mend=MEND)
+
+
+def n_combinations(job: Recipe) -> int:
+    """Combinations of a job."""
+    combinations: Any = job.parameters["options"]
+    return len(combinations)
 
 
 def uses_gpu(job: Recipe) -> bool:

@@ -1,4 +1,4 @@
-"""A search that is killed goes on with the fits that are missing."""
+"""A search that is killed goes on with the combinations that are missing."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.flow
 
-N_FITS = 8
+N_COMBINATIONS = 8
 
 
 @pytest.fixture
 def slow_search(
     tmp_path: Path, draw_pictures: Callable[..., Path], make_experiment: Callable[..., Any]
 ) -> Path:
-    """An experiment with one search of fits that take a second each."""
+    """An experiment with one search of combinations that take a second or two each."""
     configuration = make_experiment(draw_pictures(tmp_path / "shapes"))
     instance = configuration["protocols"]["instance"]
     instance["split"]["seeds"] = [0]
     instance["methods"] = {
         "cprl": instance["methods"]["cprl"]
         | {"n_rounds": 60, "stop_when_selected": False, "n_atoms": 40}
-        | {"tune": {"alpha": [0.01, 0.02, 0.05, 0.1]}}
+        | {"tune": {"alpha": [0.01, 0.014, 0.02, 0.03, 0.05, 0.07, 0.1, 0.14]}}
     }
     configuration["protocols"] = {"instance": instance}
     file = tmp_path / "slow.yaml"
@@ -61,23 +61,23 @@ def test_a_killed_search_goes_on(
         assert result.code == 0, result.stderr
         return result
 
-    def fits(place: Workspace) -> dict[Reference, int]:
+    def scored(place: Workspace) -> dict[Reference, int]:
         artifacts = place.store.artifacts("fold-scores")
         return {a.reference: a.path.stat().st_mtime_ns for a in artifacts}
 
     process = start_run(slow_search, "--workspace", workspace.root)
-    wait_for(lambda: len(fits(workspace)) >= 2, process)
+    wait_for(lambda: len(scored(workspace)) >= 2, process)
     os.killpg(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    before = fits(workspace)
-    assert 2 <= len(before) < N_FITS
+    before = scored(workspace)
+    assert 2 <= len(before) < N_COMBINATIONS
     assert not list(workspace.store.references("tune"))
 
     result = run(workspace)
-    expected = f"cprl, instance, split 0: {len(before)} of {N_FITS} fits were done"
+    expected = f"cprl, instance, split 0: {len(before)} of {N_COMBINATIONS} combinations were done"
     assert expected in result.stderr
-    after = fits(workspace)
-    assert len(after) == N_FITS
+    after = scored(workspace)
+    assert len(after) == N_COMBINATIONS
     assert before.items() <= after.items()
 
     whole = Workspace(tmp_path / "whole")
