@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
@@ -99,7 +100,10 @@ def _loaded(path: Path, state: tuple[int, int]) -> Detector:
 def _torchscript(path: Path) -> Detector:
     import torch
 
-    module: Any = torch.jit.load(path, map_location="cpu").eval()  # type: ignore[no-untyped-call]
+    with warnings.catch_warnings():
+        # torch calls its own format deprecated, which those who have such a file cannot help.
+        warnings.filterwarnings("ignore", "`torch.jit", FutureWarning)
+        module: Any = torch.jit.load(path, map_location="cpu").eval()  # type: ignore[no-untyped-call]
 
     def detect(values: NDArray[np.float32]) -> NDArray[Any]:
         with torch.inference_mode():

@@ -85,36 +85,41 @@ def _cubes(mask: NDArray[np.bool_]) -> NDArray[np.float32]:
 
     height, width = mask.shape
     gray = np.where(mask, np.float32(CONTOUR_VALUE), np.float32(0))
-    gray = _smoothed(gray, gaussian_taps(_FIRST_SIGMA, 5), 1)
+    _smooth(gray, 1, gaussian_taps(_FIRST_SIGMA, 5), np.empty_like(gray), out=gray)
     angles = 2 * np.pi * np.arange(N_DIRECTIONS) / N_DIRECTIONS
     directions = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     layers = np.empty((height, width, N_DIRECTIONS), dtype=np.float32)
     orientation_layers(gray, directions, layers)
 
-    planes = layers.reshape(height, width * N_DIRECTIONS)
     cubes = np.empty((N_RINGS, height, width, N_DIRECTIONS), dtype=np.float32)
-    sigmas = (_FIRST_SIGMA, _LAYER_SIGMA, *_RING_SIGMAS)
-    # Rings are smoothed by their own sigma after the layers, not up to it.
-    planes = _smoothed(planes, gaussian_taps(np.sqrt(sigmas[1] ** 2 - sigmas[0] ** 2)))
+    source = layers.reshape(height, -1)
+    across = np.empty_like(source)
+    sigma = np.sqrt(_LAYER_SIGMA**2 - _FIRST_SIGMA**2)
+    _smooth(source, N_DIRECTIONS, gaussian_taps(sigma), across, out=source)
     before = 0.0
     for ring, sigma in enumerate(_RING_SIGMAS):
-        planes = _smoothed(planes, gaussian_taps(np.sqrt(sigma**2 - before**2)))
-        cubes[ring] = planes.reshape(height, width, N_DIRECTIONS)
-        before = sigma
+        target = cubes[ring].reshape(height, -1)
+        _smooth(
+            source, N_DIRECTIONS, gaussian_taps(np.sqrt(sigma**2 - before**2)), across, out=target
+        )
+        source, before = target, sigma
     return cubes
 
 
-def _smoothed(
-    planes: NDArray[np.float32], taps: NDArray[np.float32], depth: int = N_DIRECTIONS
-) -> NDArray[np.float32]:
+def _smooth(
+    planes: NDArray[np.float32],
+    depth: int,
+    taps: NDArray[np.float32],
+    across: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None:
+    """Correlate planes, (h, w * depth), with taps both ways; `across` is room for half of it."""
     from cppcl.features.daisy_kernels import smooth_columns, smooth_rows
 
     half = taps[len(taps) // 2 :]
     padded = np.empty(planes.shape[1] + 2 * depth * len(half), dtype=np.float32)
-    across, out = np.empty_like(planes), np.empty_like(planes)
     smooth_rows(planes, half, depth, padded, across)
     smooth_columns(across, half, out)
-    return out
 
 
 def gaussian_taps(sigma: float, length: int | None = None) -> NDArray[np.float32]:
