@@ -96,8 +96,8 @@ def evaluate(
         Likewise.
     query_labels, gallery_labels : iterable of hashable
         Label of each code, q and g of them.
-    metric : {'cosine', 'l2'}
-        What is compared.
+    metric : {'cosine', 'l2', 'intersection'}
+        What is compared, see `cppcl.retrieval.nearest`.
     ranks : sequence of int
         The k of ``rank_k``; above g, k counts as g.
     precisions : sequence of int

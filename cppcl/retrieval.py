@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from cppcl.errors import InputError
 
-Metric = Literal["cosine", "l2"]
+Metric = Literal["cosine", "l2", "intersection"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
 
 _QUERY_BLOCK = 256
 _RANKED_SCORES = 2**22
+_BLOCK_ENTRIES = 2**24
 _LARGEST_VALUE = 1e150  # its square is still a float64
 
 
@@ -41,18 +42,22 @@ def nearest(
         Likewise. Needs not be contiguous.
     k : int
         Number of neighbours, at least 1; at most g are returned.
-    metric : {'cosine', 'l2'}
-        What is compared: the cosine, or the Euclidean distance.
+    metric : {'cosine', 'l2', 'intersection'}
+        What is compared: the cosine, the Euclidean distance, or the intersection of histograms,
+        the sum over entries of the smaller of both values. Codes of any sign are compared as
+        their positive and negative parts: the smaller size, where the signs agree. It is not
+        normalised: histograms should sum to the same value.
     chunk : int
-        Gallery codes that are held in float64 at once.
+        Gallery codes that are held in float64 at once; fewer where codes are so long that they
+        would take more than 128 MiB.
 
     Returns
     -------
     indices : ndarray, (q, min(k, g)) int64
         Rows of the gallery, nearest first, ties in the order of the gallery.
     similarities : ndarray, (q, min(k, g)), floating type of the codes
-        Cosine, or the negative of the distance. The cosine of an all-zero code is ``-inf``, so
-        that such codes come last.
+        Cosine, intersection, or the negative of the distance. The cosine of an all-zero code is
+        ``-inf``, so that such codes come last.
 
     Raises
     ------
@@ -66,8 +71,8 @@ def nearest(
     k = min(k, len(gallery))
     indices = np.empty((len(queries), k), np.int64)
     similarities = np.empty((len(queries), k), _floating(queries, gallery))
-    for start in range(0, len(queries), _QUERY_BLOCK):
-        block = slice(start, start + _QUERY_BLOCK)
+    chunk = _bounded(chunk, gallery)
+    for block in _slices(len(queries), _bounded(_QUERY_BLOCK, queries)):
         indices[block], similarities[block] = _nearest_of_block(
             _prepared(queries[block], metric), gallery, k, metric, chunk
         )
@@ -93,12 +98,12 @@ def rank_gallery(
         Finite numbers; rows are codes.
     gallery_codes : array_like, (g, N)
         Likewise.
-    metric : {'cosine', 'l2'}
-        What is compared. The cosine of an all-zero code ranks below every other.
+    metric : {'cosine', 'l2', 'intersection'}
+        What is compared, see `nearest`. The cosine of an all-zero code ranks below every other.
     seed : int
         Seed of the shuffle.
     chunk : int
-        Gallery codes that are held in float64 at once.
+        Gallery codes that are held in float64 at once, see `nearest`.
 
     Yields
     ------
@@ -114,18 +119,15 @@ def rank_gallery(
     """
     queries, gallery = _checked_pair(query_codes, gallery_codes, metric, chunk)
     shuffle = np.random.default_rng(seed).permutation(len(gallery))
+    chunk = _bounded(chunk, gallery)
     first = _first_equal_row(gallery, chunk) if metric == "cosine" else None
-    rows = max(1, _RANKED_SCORES // len(gallery))
-    for start in range(0, len(queries), rows):
-        block = slice(start, min(start + rows, len(queries)))
+    rows = _bounded(max(1, _RANKED_SCORES // len(gallery)), queries)
+    for block in _slices(len(queries), rows):
         prepared = _prepared(queries[block], metric)
         scores = np.empty((len(prepared), len(gallery)))
         for columns in _slices(len(gallery), chunk):
             codes = _prepared(gallery[columns], metric)
-            if metric == "cosine":
-                scores[:, columns] = _cosines(prepared, codes)
-            else:
-                scores[:, columns] = _negative_distances(prepared, codes)
+            scores[:, columns] = _scores(prepared, codes, metric)
         if first is not None:
             # A matrix product may round equal columns differently.
             scores = scores[:, first]
@@ -187,6 +189,8 @@ def _approximate(
     unit = 8 * (queries.shape[1] + 8) * np.finfo(np.float64).eps
     if metric == "cosine":
         return _cosines(queries, codes), np.full(len(queries), unit)
+    if metric == "intersection":
+        return _intersections(queries, codes), unit * np.abs(queries).sum(axis=1)
     query_norms = np.einsum("ij,ij->i", queries, queries)
     norms = np.einsum("ij,ij->i", codes, codes)
     scores = 2 * (queries @ codes.T) - query_norms[:, None] - norms
@@ -199,15 +203,42 @@ def _exact(
     """Similarity of row with row, summed in an order that depends on nothing else."""
     if metric == "l2":
         return -np.asarray(np.sqrt(np.square(queries - codes).sum(axis=1)), np.float64)
+    if metric == "intersection":
+        from cppcl.intersection import intersections_of_pairs
+
+        overlaps = np.empty(len(queries))
+        intersections_of_pairs(queries, codes, overlaps)
+        return overlaps
     cosines = (queries * codes).sum(axis=1)
     cosines[zero_codes(queries) | zero_codes(codes)] = -np.inf
     return np.asarray(np.clip(cosines, -np.inf, 1.0), np.float64)
+
+
+def _scores(
+    queries: NDArray[np.float64], codes: NDArray[np.float64], metric: Metric
+) -> NDArray[np.float64]:
+    """Similarity of every query with every code, larger being nearer."""
+    if metric == "cosine":
+        return _cosines(queries, codes)
+    if metric == "intersection":
+        return _intersections(queries, codes)
+    return _negative_distances(queries, codes)
 
 
 def _cosines(queries: NDArray[np.float64], codes: NDArray[np.float64]) -> NDArray[np.float64]:
     scores = queries @ codes.T
     scores[zero_codes(queries)] = -np.inf
     scores[:, zero_codes(codes)] = -np.inf
+    return scores
+
+
+def _intersections(
+    queries: NDArray[np.float64], codes: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    from cppcl.intersection import intersections
+
+    scores = np.empty((len(queries), len(codes)))
+    intersections(queries, codes, scores)
     return scores
 
 
@@ -267,7 +298,7 @@ def _checked(name: str, codes: ArrayLike) -> NDArray[np.generic]:
             f"{name} have shape {array.shape} and type {array.dtype}; "
             "give real numbers, a row a code, (n, N) with N >= 1"
         )
-    for part in _slices(len(array), 4096):
+    for part in _slices(len(array), _bounded(4096, array)):
         bad = ~(np.abs(array[part].astype(np.float64)) < _LARGEST_VALUE)
         if bad.any():
             row, column = np.argwhere(bad)[0]
@@ -281,6 +312,11 @@ def _checked(name: str, codes: ArrayLike) -> NDArray[np.generic]:
 def _floating(*arrays: NDArray[np.generic]) -> np.dtype[np.floating]:
     kinds = np.result_type(*arrays)
     return np.dtype(kinds if kinds in (np.float32, np.float64) else np.float64)
+
+
+def _bounded(rows: int, codes: NDArray[np.generic]) -> int:
+    """At most so many rows of codes, at least one, that take up to 128 MiB in float64."""
+    return max(1, min(rows, _BLOCK_ENTRIES // codes.shape[1]))
 
 
 def _slices(n: int, size: int) -> Iterator[slice]:

@@ -198,7 +198,9 @@ class Tuning(Options):
 class Evaluation(Options):
     """How codes are ranked and scored."""
 
-    metric: Literal["cosine", "l2"] = Field("cosine", description="Similarity of codes")
+    metric: Literal["cosine", "l2", "intersection"] = Field(
+        "cosine", description="Similarity of codes"
+    )
     ranks: Ranks = Field((1, 5, 10), min_length=1, description="k of each rank-k")
     seed: int = Field(0, ge=0, description="Seed of the shuffle that breaks ties")
 

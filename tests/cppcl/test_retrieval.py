@@ -15,6 +15,14 @@ def codes(n, width=7, seed=0, dtype=np.float64):
     return np.random.default_rng(seed).standard_normal((n, width)).astype(dtype)
 
 
+def overlap(query, code):
+    """Intersection of the positive parts, and of the negative parts."""
+    return sum(
+        np.minimum(np.maximum(sign * query, 0), np.maximum(sign * code, 0)).sum()
+        for sign in (1, -1)
+    )
+
+
 def full_ranking(queries, gallery, **options):
     order = np.full((len(queries), len(gallery)), -1)
     for block, rows in rank_gallery(queries, gallery, **options):
@@ -26,9 +34,12 @@ def full_ranking(queries, gallery, **options):
 @pytest.mark.parametrize("chunk", [1, 3, 50, 1000])
 def test_nearest_equals_scikit_learn(metric, chunk):
     queries, gallery = codes(20), codes(150, seed=1)
-    model = NearestNeighbors(
-        n_neighbors=9, algorithm="brute", metric={"cosine": "cosine", "l2": "euclidean"}[metric]
-    ).fit(gallery)
+    distance = {
+        "cosine": "cosine",
+        "l2": "euclidean",
+        "intersection": lambda query, code: -overlap(query, code),
+    }[metric]
+    model = NearestNeighbors(n_neighbors=9, algorithm="brute", metric=distance).fit(gallery)
     distances, expected = model.kneighbors(queries)
     indices, similarities = nearest(queries, gallery, 9, metric=metric, chunk=chunk)
     assert np.array_equal(indices, expected)
@@ -45,7 +56,9 @@ def test_more_queries_than_one_block():
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_ranking_starts_with_the_nearest(metric):
-    queries, gallery = codes(30), codes(80, seed=1)
+    # Histograms, as other codes often tie in the intersection.
+    shares = np.abs(codes(110)) / np.abs(codes(110)).sum(axis=1, keepdims=True)
+    queries, gallery = np.split(shares, [30])
     order = full_ranking(queries, gallery, metric=metric, chunk=13)
     assert np.array_equal(order, nearest(queries, gallery, 80, metric=metric, chunk=7)[0])
 
@@ -148,6 +161,32 @@ def test_equal_codes_tie_exactly_in_the_ranking(metric, chunk):
             assert np.array_equal(order[which[order] == same], expected)
 
 
+def test_intersection_is_the_sum_of_the_smaller_values():
+    query, gallery = [[0.5, 0.25, 0.25, 0]], [[0, 0.5, 0.5, 0], [1, 0, 0, 0], [0, 0, 0, 1]]
+    indices, similarities = nearest(query, gallery, 3, metric="intersection")
+    assert indices.tolist() == [[0, 1, 2]]
+    assert similarities.tolist() == [[0.5, 0.5, 0.0]]
+
+
+@pytest.mark.parametrize("n_columns", [1, 2047, 2049, 5000])
+def test_intersection_of_long_codes(n_columns):
+    # 5000 and 2049 columns are more than one tile, 20 queries more than one tile of rows.
+    queries, gallery = np.split(np.abs(codes(53, n_columns)), [20])
+    expected = np.array([[np.minimum(q, g).sum() for g in gallery] for q in queries])
+    order = full_ranking(queries, gallery, metric="intersection", chunk=11)
+    ranked = np.take_along_axis(expected, order, axis=1)
+    assert (np.diff(ranked, axis=1) < 1e-9).all()
+    _, similarities = nearest(queries, gallery, 33, metric="intersection")
+    np.testing.assert_allclose(similarities, -np.sort(-expected, axis=1), rtol=1e-12)
+
+
+def test_codes_without_overlap_tie():
+    gallery = np.repeat(np.eye(3), 20, axis=0)
+    order = full_ranking([[0.3, 0.0, 0.0]], gallery, metric="intersection", seed=4)[0]
+    shuffle = np.random.default_rng(4).permutation(60)
+    assert order.tolist() == [*shuffle[shuffle < 20], *shuffle[shuffle >= 20]]
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_signed_zeros_are_equal_codes(seed):
     gallery = np.tile(codes(1, 401, seed), (200, 1))
@@ -172,6 +211,8 @@ def test_nearest_equals_brute_force_on_tied_sparse_codes(seed, k, chunk, metric)
     for query, found in zip(queries, indices, strict=True):
         if metric == "l2":  # small integers: exact
             key = np.square(query - gallery).sum(axis=1).astype(float)
+        elif metric == "intersection":
+            key = [-overlap(query, code) for code in gallery]
         else:  # sign(cos) cos^2 of |query|^2 is exact in rationals of small integers
             dot, size = gallery @ query, np.square(gallery).sum(axis=1)
             key = -np.sign(dot) * dot**2 / np.maximum(size, 1)
@@ -233,6 +274,17 @@ def test_memory_of_nearest_does_not_grow_with_the_gallery(metric):
     )
     assert many < 1.3 * few
     assert many < 0.6 * large.nbytes
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_blocks_of_long_codes_are_small(metric, monkeypatch):
+    queries, gallery = codes(60, 4000, dtype=np.float32), codes(900, 4000, 1, np.float32)
+    ranked, found = full_ranking(queries, gallery, metric=metric), nearest(queries, gallery, 5)
+    monkeypatch.setattr("cppcl.retrieval._BLOCK_ENTRIES", 40_000)
+    assert peak(lambda: full_ranking(queries, gallery, metric=metric)) < 0.4 * gallery.nbytes
+    assert peak(lambda: nearest(queries, gallery, 5, metric=metric)) < 0.4 * gallery.nbytes
+    assert np.array_equal(full_ranking(queries, gallery, metric=metric), ranked)
+    assert np.array_equal(nearest(queries, gallery, 5)[0], found[0])
 
 
 def test_memory_of_the_ranking_does_not_grow_with_the_queries(monkeypatch):
