@@ -46,17 +46,23 @@ def build_parser() -> argparse.ArgumentParser:
         )
         return sub
 
-    run = command("run", "run", "run an experiment; stages that are stored are reused")
-    run.add_argument("experiment", help="emoji, folder, cufs, ... or a YAML file")
-    run.add_argument(
-        "--set",
-        dest="overrides",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="change an option (see: cppcl options); KEY is a dotted path or the end of one "
-        "(alpha, cprl.alpha)",
-    )
+    def experiment_command(name: str, help_text: str) -> argparse.ArgumentParser:
+        sub = command(name, name, help_text)
+        sub.add_argument("experiment", help="emoji, folder, cufs, ... or a YAML file")
+        sub.add_argument(
+            "--set",
+            dest="overrides",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="change an option (see: cppcl options); KEY is a dotted path or the end of one "
+            "(alpha, cprl.alpha)",
+        )
+        sub.add_argument("--json", action="store_true", help="last line of stdout is the record")
+        sub.add_argument("--verbose", action="store_true", help="show Prefect's log")
+        return sub
+
+    run = experiment_command("run", "run an experiment; stages that are stored are reused")
     which = run.add_mutually_exclusive_group()
     which.add_argument("--only", metavar="STAGE", choices=STAGES, help="run this stage alone")
     which.add_argument(
@@ -74,8 +80,23 @@ def build_parser() -> argparse.ArgumentParser:
         choices=STAGES,
         help="compute this stage anew although it is stored",
     )
-    run.add_argument("--json", action="store_true", help="last line of stdout is the record")
-    run.add_argument("--verbose", action="store_true", help="show Prefect's log")
+
+    sweep = experiment_command(
+        "sweep", "run an experiment for every combination of values, and plot a score over them"
+    )
+    sweep.add_argument(
+        "options",
+        nargs="+",
+        metavar="OPTION=VALUES",
+        help="one or two options, each with a YAML list of values: n_atoms='[25, 50, 100]'; "
+        "OPTION as KEY of --set",
+    )
+    sweep.add_argument(
+        "--score",
+        default="rank_1",
+        metavar="NAME",
+        help="map, or rank_k with k among evaluation.ranks (default rank_1)",
+    )
 
     command("stages", "stages", "list the stages and what each makes")
 
