@@ -12,6 +12,7 @@ from prefect.artifacts import create_link_artifact
 from prefect.context import FlowRunContext
 from prefect.runtime import flow_run
 from prefect.states import Failed
+from pydantic_core import SchemaError
 
 from cppcl.errors import CppclError
 from flows.combinations import Combination, Sweep, read_sweep
@@ -86,6 +87,9 @@ def run_combination(experiment: str, combination: Combination, place: Workspace)
     if state.is_completed():
         return {"values": combination.values, **state.result()}
     error = state.result(raise_on_failure=False)
+    if isinstance(error, SchemaError):
+        # An interruption, where it comes while pydantic builds a model: no reason to go on.
+        raise KeyboardInterrupt from error
     known = isinstance(error, CppclError | StoreError)
     text = str(error) if known else f"{type(error).__name__}: {error}"
     return {"values": combination.values, "error": text}

@@ -56,6 +56,12 @@ def test_values_are_those_that_the_experiment_reads(source: str) -> None:
     assert sweep.axes[0].values == (0.001, 0.1, 1.0)
     assert sweep.axes[0].logarithmic
     assert sweep.combinations[0].values == {"alpha": 0.001}
+    # An option with a grid, which is settled as well.
+    sweep = read_sweep(source, ["ridge=[1e-3, 0.1]"])
+    assert sweep.axes[0].values == (0.001, 0.1)
+    for combination, ridge in zip(sweep.combinations, (0.001, 0.1), strict=True):
+        method = combination.experiment.protocols["category"].methods["class_cca"]
+        assert (method.ridge, method.tune) == (ridge, {"ridge": (ridge,)})
 
 
 @pytest.mark.parametrize(

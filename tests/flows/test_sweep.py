@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic_core import SchemaError
 
 import flows.sweep
 import tasks.render_report
@@ -220,6 +221,24 @@ def test_trouble_that_nobody_foresaw_names_its_kind(
     monkeypatch.setattr(Chain, "run", fail)
     summary = run(source, workspace, "n_atoms=[3]").result(raise_on_failure=False)
     assert summary["combinations"][0]["error"] == "ZeroDivisionError: by zero"
+
+
+def test_an_interruption_in_disguise_ends_the_sweep(
+    source: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pydantic turns it into an error of its own."""
+    from flows.chain import Chain
+
+    ran: list[str] = []
+
+    def interrupt(self: Chain) -> None:
+        ran.append(self.experiment.name)
+        raise SchemaError("Error building validator: KeyboardInterrupt")
+
+    monkeypatch.setattr(Chain, "run", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run(source, workspace, "n_atoms=[3, 4]")
+    assert len(ran) == 1
 
 
 def test_what_is_refused_is_refused_before_anything_runs(

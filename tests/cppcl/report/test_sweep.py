@@ -163,7 +163,8 @@ def test_curves_show_means_and_deviations_in_per_cent(drawn):
     data = make([ATOMS])
     (axes,) = drawn(data).axes
     for number, method in enumerate(("cprl", "pls")):
-        rows = [data.find("random", method, (n_atoms,)) for n_atoms in (25, 50, 100)]
+        found = {row.values[0]: row for row in data.rows if row.method == method}
+        rows = [found[n_atoms] for n_atoms in (25, 50, 100)]
         means = [100 * np.mean(row.scores) for row in rows]
         deviations = [100 * np.std(row.scores, ddof=1) for row in rows]
         points, ends = curve(axes, number)
@@ -269,7 +270,7 @@ def test_methods_stand_apart_at_one_value(drawn):
     ]
     steps = np.diff(at, axis=0)
     assert (steps > 1).all()
-    assert (at[-1][:-1] < at[0][1:]).all()
+    assert (np.ptp(at, axis=0) < 0.1 * np.diff(at[0]).min()).all()
     centre = axes.transData.transform([[0, 50], [1, 50], [2, 50]])[:, 0]
     np.testing.assert_allclose(np.mean(at, axis=0), centre)
 
