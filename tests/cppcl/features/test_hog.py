@@ -2,6 +2,7 @@ import numpy as np
 from skimage.feature import hog
 
 from cppcl.features.hog import Hog
+from cppcl.features.strokes import normalised_strokes
 
 
 def _reference(gray: np.ndarray) -> np.ndarray:
@@ -35,3 +36,26 @@ def test_blocks_have_unit_norm_or_none():
     orientations = blocks.reshape(36, 4, 9).sum(axis=(0, 1))
     assert orientations[0] > 0
     np.testing.assert_allclose(orientations[1:], 0, atol=1e-6)
+
+
+def test_contours_are_described_on_their_canvas():
+    picture = np.full((300, 200, 3), 255, dtype=np.uint8)
+    picture[100:201, 50:54] = picture[100:104, 50:101] = 0
+    gray = normalised_strokes(picture).astype(np.float64)
+    # Halved by a triangle filter: weights 1, 3, 3, 1 around each pair of pixels, both ways.
+    for _ in range(2):
+        padded = np.pad(gray, ((1, 1), (0, 0)))
+        gray = (padded[:-3:2] + 3 * padded[1:-2:2] + 3 * padded[2:-1:2] + padded[3::2]).T / 8
+    expected = _reference(gray)
+    row = Hog(contours="strokes").transform([picture])[0]
+    np.testing.assert_allclose(row, expected, atol=1e-4)
+    moved = np.full((400, 400, 3), 255, dtype=np.uint8)
+    moved[50:350, 20:220] = picture
+    np.testing.assert_array_equal(Hog(contours="strokes").transform([moved])[0], row)
+    assert not np.array_equal(Hog(contours="canny").transform([picture])[0], row)
+
+
+def test_the_negative_is_the_same():
+    noise = np.random.default_rng(0).integers(0, 256, (128, 128, 3), dtype=np.uint8)
+    rows = Hog().transform([noise, 255 - noise])
+    np.testing.assert_allclose(rows[1], rows[0], atol=1e-4)
