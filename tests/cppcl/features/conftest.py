@@ -32,6 +32,10 @@ def odd_pictures() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     line = np.full((300, 1, 3), 255, dtype=np.uint8)
     line[40:200] = 0
+    thin = np.full((1, 500, 3), 255, dtype=np.uint8)
+    thin[0, 100:300:7] = 30
+    large = np.full((3000, 4000, 3), 255, dtype=np.uint8)
+    large[500:520, 300:3900] = large[400:2900, 1000:1020] = 20
     speck = np.full((64, 64, 3), 255, dtype=np.uint8)
     speck[10, 20] = 0
     return {
@@ -44,6 +48,8 @@ def odd_pictures() -> dict[str, np.ndarray]:
         "tiny": rng.integers(0, 256, (2, 3, 3), dtype=np.uint8),
         "noise": rng.integers(0, 256, (64, 64, 3), dtype=np.uint8),
         "speck": speck,
+        "thin": thin,
+        "large": large,
     }
 
 

@@ -7,16 +7,29 @@ import pickle
 import numpy as np
 import pytest
 
-from cppcl.errors import InputError
+from cppcl.errors import InputError, NotFittedError
 from cppcl.features import EXTRACTORS, make_extractor
 
 on_all = pytest.mark.parametrize("name", sorted(EXTRACTORS))
 on_pictures = pytest.mark.parametrize("name", sorted(set(EXTRACTORS) - {"precomputed"}))
+on_learning = pytest.mark.parametrize(
+    "name", sorted(name for name, extractor in EXTRACTORS.items() if extractor.learns)
+)
+
+
+@pytest.fixture(scope="module")
+def fitted_once():
+    """Extractors that learned, by name: learning is slow, and describing changes nothing."""
+    return {}
 
 
 @pytest.fixture
-def fitted(name, make, drawings, inputs_of):
-    return make(name).fit(inputs_of(name, drawings))
+def fitted(name, make, drawings, inputs_of, fitted_once):
+    if not EXTRACTORS[name].learns:
+        return make(name).fit(inputs_of(name, drawings))
+    if name not in fitted_once:
+        fitted_once[name] = make(name).fit(inputs_of(name, drawings))
+    return fitted_once[name]
 
 
 @on_all
@@ -52,6 +65,28 @@ def test_shape_type_and_dependence_on_the_picture(name, fitted, drawings, inputs
     assert rows.dtype == np.float32
     assert np.isfinite(rows).all()
     assert len(np.unique(rows, axis=0)) == len(drawings)
+
+
+@on_learning
+def test_learning_comes_first_and_is_reproducible(name, make, fitted, drawings, inputs_of):
+    with pytest.raises(NotFittedError, match="fit"):
+        make(name).transform(inputs_of(name, drawings))
+    with pytest.raises(NotFittedError, match="fit"):
+        make(name).to_arrays()
+    arrays = fitted.to_arrays()
+    assert arrays
+    again = make(name).fit(inputs_of(name, drawings)).to_arrays()
+    assert {key: array.tobytes() for key, array in again.items()} == {
+        key: array.tobytes() for key, array in arrays.items()
+    }
+
+
+@on_learning
+def test_training_pictures_without_content_are_refused(name, make):
+    blank = np.full((40, 50, 3), 255, dtype=np.uint8)
+    for pictures in ([], [blank] * 3):
+        with pytest.raises(InputError, match=f"{len(pictures)} training pictures"):
+            make(name).fit(pictures)
 
 
 @on_all
