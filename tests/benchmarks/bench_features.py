@@ -99,7 +99,7 @@ def main() -> None:
     unit = milliseconds(lambda: peer(pictures), len(pictures))
     print(f"{'skimage hog':16} {unit:8.2f} ms a picture, ratio 1")
     for name in sorted(set(EXTRACTORS) - {"precomputed"}):
-        extractor = make_extractor(name)
+        extractor = make_extractor(name).fit(pictures)
         value = milliseconds(lambda e=extractor: e.transform(pictures), len(pictures))
         print(f"{name:16} {value:8.2f} ms a picture, ratio {value / unit:.2f}")
     on_cuda(pictures)
