@@ -18,6 +18,7 @@ from cppcl.optim.initialization import initial_dictionaries
 from cppcl.optim.training import Training
 from cppcl.preparation import Preparation
 from cppcl.rounds import Round, digest_of, resume, tell_rounds
+from cppcl.soft_links import group_codes, soft_targets
 from cppcl.training_data import SIDES, TrainingData
 from cppcl.validation import Floating
 
@@ -37,6 +38,11 @@ def learn(
 ) -> Learned:
     """Prepare features, initialise and train with the options of a model; see its `fit`."""
     check_atoms_fit(model.n_atoms, data.dtype)
+    if model.soft_links and not data.labelled:
+        raise InputError(
+            f"soft_links={model.soft_links} needs sketch_labels and image_labels, also where "
+            "links are given: new samples are linked to groups; or use soft_links=0"
+        )
     preparations = {side: model.make_preparation() for side in SIDES}
     sketches, images = (
         prepared(preparations[side], F, f"{side}_features")
@@ -69,7 +75,7 @@ def learn(
     if resume_from is not None:
         resume(training, resume_from, fingerprint())
     history = training.run(rng, callback and tell_rounds(callback, fingerprint))
-    return Learned(arrays_of(model, training), preparations, history)
+    return Learned(arrays_of(model, training, data.labels), preparations, history)
 
 
 def check_atoms_fit(n_atoms: int, dtype: np.dtype[Any]) -> None:
@@ -151,15 +157,35 @@ def dictionaries_of(start: CPRL, model: CPRL, features: Pair) -> list[NDArray[An
     return [D.astype(F.dtype) for F, D in zip(features, dictionaries, strict=True)]
 
 
-def arrays_of(model: CPRL, training: Training) -> dict[str, NDArray[Any]]:
+def code_samples(
+    model: CPRL, prepared: Floating, side: str, learned: Mapping[str, NDArray[Any]] | Learned
+) -> Floating:
+    """Codes (n, n_atoms) of new samples, prepared, by what was learned; not yet centred."""
+    D = learned[f"{side}_dictionary"]
+    codes = encode(prepared, D, model.alpha, ridge=model.code_ridge).codes
+    if model.soft_links:
+        other = "image" if side == "sketch" else "sketch"
+        own, partner = (learned[f"{name}_group_codes"] for name in (side, other))
+        target = soft_targets(codes, own, partner, model.link_temperature)
+        codes = encode(prepared, D, model.alpha, ridge=model.soft_links, target=target).codes
+    return codes
+
+
+def arrays_of(
+    model: CPRL, training: Training, labels: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> dict[str, NDArray[Any]]:
     """What is kept of a training."""
     arrays: dict[str, NDArray[Any]] = {}
-    for side, F, D, rows in zip(
-        SIDES, training.features, training.dictionaries, training.rows, strict=True
-    ):
+    for side, D, rows in zip(SIDES, training.dictionaries, training.rows, strict=True):
         arrays[f"{side}_dictionary"] = D
         arrays[f"{side}_pacing"] = training.v[rows]
-        if model.center_codes:
-            codes = encode(F, D, model.alpha, ridge=model.code_ridge).codes
-            arrays[f"{side}_code_mean"] = codes.mean(axis=0, dtype=np.float64).astype(F.dtype)
+    sides = list(zip(SIDES, training.features, training.dictionaries, strict=True))
+    if model.soft_links:
+        codes = [encode(F, D, model.alpha, ridge=model.code_ridge).codes for _, F, D in sides]
+        for side, means in zip(SIDES, group_codes((codes[0], codes[1]), labels), strict=True):
+            arrays[f"{side}_group_codes"] = means
+    if model.center_codes:
+        for side, F, _ in sides:
+            mean = code_samples(model, F, side, arrays).mean(axis=0, dtype=np.float64)
+            arrays[f"{side}_code_mean"] = mean.astype(F.dtype)
     return arrays

@@ -21,8 +21,8 @@ class Learned:
     Attributes
     ----------
     arrays : dict of str to ndarray
-        For each modality ``*_dictionary`` (N, m_k) and ``*_pacing`` (n_k,), and ``*_code_mean``
-        (N,) where codes are centred.
+        For each modality ``*_dictionary`` (N, m_k) and ``*_pacing`` (n_k,), ``*_group_codes``
+        (G, N) with soft links, and ``*_code_mean`` (N,) where codes are centred.
     preparations : dict of str to Preparation
         Fitted preparation of either modality.
     history : dict of str to (rounds,) arrays

@@ -13,10 +13,10 @@ from cppcl.affinity import Within
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.estimator import Estimator
-from cppcl.fitting import learn
+from cppcl.fitting import code_samples, learn
 from cppcl.graph import Normalize
 from cppcl.learned import Learned
-from cppcl.optim.codes import CodeSolver, L1Weight, encode
+from cppcl.optim.codes import CodeSolver, L1Weight
 from cppcl.optim.dictionary import DictionarySolver
 from cppcl.optim.initialization import AtomStart, Initialization
 from cppcl.optim.pacing import (
@@ -116,7 +116,7 @@ class CPRL(Estimator):
         Alternations of the initialisation.
     center : bool, default True
         Subtract the training mean from either modality's features; this and the options down to
-        `ridge` are those of `cppcl.preparation.Preparation`.
+        `power` are those of `cppcl.preparation.Preparation`.
     unit_norm : bool, default True
         Scale features to unit norm.
     n_components : int, optional
@@ -125,9 +125,17 @@ class CPRL(Estimator):
         Scale principal axes to unit variance.
     ridge : float, default 1e-3
         Regularises whitening, relative to the largest variance.
+    power : float, default 1
+        Power of the entries of the features, signs kept, before they are centred.
     code_ridge : float, default 0
         Weight of the squared norm of a new sample's code. It stands for the graph, whose term
         ``beta |c - partner's code|^2`` is ``beta |c|^2`` where the partner is unknown.
+    soft_links : float, default 0
+        Weight of the links of a new sample to the classes of training. Its code stays near the
+        mean codes of classes, each weighted by how much the code that it has alone resembles it:
+        the graph's term for a sample whose class is not known. For classes seen in training.
+    link_temperature : float, default 0.1
+        The smaller, the more the nearest class counts; in units of the cosine.
     center_codes : bool, default False
         Subtract the mean code of the modality's training samples from codes.
     seed : int, default 0
@@ -189,7 +197,10 @@ class CPRL(Estimator):
         n_components: int | None = None,
         whiten: bool = False,
         ridge: float = 1e-3,
+        power: float = 1.0,
         code_ridge: float = 0.0,
+        soft_links: float = 0.0,
+        link_temperature: float = 0.1,
         center_codes: bool = False,
         seed: int = 0,
     ) -> None:
@@ -228,8 +239,11 @@ class CPRL(Estimator):
         self.n_components = n_components
         self.whiten = whiten
         self.ridge = ridge
+        self.power = power
         self.make_preparation()  # checks its options
         self.code_ridge = check_number("code_ridge", code_ridge, least=0)
+        self.soft_links = check_number("soft_links", soft_links, least=0)
+        self.link_temperature = check_number("link_temperature", link_temperature, above=0)
         self.center_codes = check_flag("center_codes", center_codes)
         self.seed = check_number("seed", seed, least=0, whole=True)
         self._learned = Learned()
@@ -345,10 +359,10 @@ class CPRL(Estimator):
         return self._learned["image_pacing"]
 
     def _encode(self, features: NDArray[Any], side: str) -> NDArray[np.float32]:
-        D = self._learned[f"{side}_dictionary"]
+        _ = self._learned[f"{side}_dictionary"]  # which says so where nothing was learned
         preparation = self._learned.preparations[side]
         prepared = preparation.transform(features, name=f"{side}_features")
-        codes = encode(prepared, D, self.alpha, ridge=self.code_ridge).codes
+        codes = code_samples(self, prepared, side, self._learned)
         if self.center_codes:
             codes = codes - self._learned[f"{side}_code_mean"]
         return codes.astype(np.float32, copy=False)

@@ -33,12 +33,15 @@ class TrainingData:
         Pairs of either modality.
     links : sparse array (K, L) or None
         Affinities that replace the links by label.
+    labelled : bool
+        Whether both labels were given.
     """
 
     features: tuple[Floating, Floating]
     labels: tuple[NDArray[np.int64], NDArray[np.int64]]
     curricula: tuple[Curriculum | None, Curriculum | None]
     links: Any
+    labelled: bool
 
     @classmethod
     def checked(
@@ -85,7 +88,9 @@ class TrainingData:
                 )
         sketch_labels, image_labels = number_labels(*known)
         weights = None if links is None else check_links(links, len(sketches), len(images))
-        return cls((sketches, images), (sketch_labels, image_labels), curricula, weights)
+        labelled = labels[0] is not None and labels[1] is not None
+        numbers = sketch_labels, image_labels
+        return cls((sketches, images), numbers, curricula, weights, labelled)
 
     @property
     def dtype(self) -> np.dtype[Any]:

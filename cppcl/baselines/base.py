@@ -39,6 +39,8 @@ class Baseline(Estimator, ABC):
         Scale principal axes to unit variance.
     whitening_ridge : float
         Regularises whitening, relative to the largest variance.
+    power : float
+        Power of the entries of the features, signs kept, before they are centred.
 
     Attributes
     ----------
@@ -53,6 +55,7 @@ class Baseline(Estimator, ABC):
     n_components: int | None = None
     whiten: bool = False
     whitening_ridge: float = 1e-3
+    power: float = 1.0
     history_: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -151,6 +154,7 @@ class Baseline(Estimator, ABC):
                 n_components=self.n_components,
                 whiten=self.whiten,
                 ridge=self.whitening_ridge,
+                power=self.power,
             )
             for side in SIDES
         }

@@ -177,10 +177,11 @@ def encode(
     alpha: float,
     *,
     ridge: float = 0.0,
+    target: NDArray[Any] | None = None,
     max_iter: int = 5000,
     tol: float = 1e-4,
 ) -> CodeResult:
-    """Code new samples, each alone: ``min |f - c D|^2 + alpha |c|_1 + ridge |c|_2^2``.
+    """Code new samples, each alone: ``min |f - c D|^2 + alpha |c|_1 + ridge |c - target|_2^2``.
 
     With ``alpha`` zero codes are (ridge) least squares, the shortest ones where many fit
     equally.
@@ -194,7 +195,9 @@ def encode(
     alpha : float
         Weight of the L1 norm (twice that of `sklearn.decomposition.sparse_encode`).
     ridge : float, default 0
-        Weight of the squared norm.
+        Weight of the squared distance from the target.
+    target : (n, N) array, optional
+        Codes to stay near; zero where None.
     max_iter : int, default 5000
         Sweeps over a sample's atoms before giving up with a `ConvergenceWarning`.
     tol : float, default 1e-4
@@ -212,7 +215,8 @@ def encode(
     if alpha == 0:
         if ridge:
             gram[np.diag_indices(N)] += ridge
-            codes = np.linalg.solve(gram, dictionary @ features.T).T
+            pull = 0 if target is None else ridge * target.T
+            codes = np.linalg.solve(gram, dictionary @ features.T + pull).T
         else:
             codes = features @ np.linalg.pinv(dictionary)
         return CodeResult(np.ascontiguousarray(codes, dtype=features.dtype), 0, True)
@@ -220,9 +224,12 @@ def encode(
     sweeps, converged = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.bool_)
     thresholds, ridges = np.full(n, alpha / 2), np.full(n, ridge)
     for rows in chunks(n):
+        correlations = features[rows] @ dictionary.T
+        if target is not None:
+            correlations += ridge * target[rows]
         sweeps[rows], converged[rows] = descend(
             gram,
-            features[rows] @ dictionary.T,
+            correlations,
             codes[rows],
             thresholds[rows],
             ridges[rows],

@@ -177,6 +177,7 @@ def test_preparation_keeps_to_the_same_conventions():
         "n_components": 2,
         "whiten": True,
         "ridge": 0.5,
+        "power": 0.5,
     }
     preparation = Preparation(**options).fit(data()[0])
     assert clone(preparation).get_params() == options

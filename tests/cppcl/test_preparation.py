@@ -120,10 +120,21 @@ def test_rows_are_of_unit_length_or_zero(n, m, seed, center, dtype):
         assert norms.max() > 0.5
 
 
+@pytest.mark.parametrize("options", [{}, {"whiten": True, "n_components": 5}])
+@pytest.mark.parametrize("power", [0.5, 2.0])
+def test_power_keeps_signs_and_comes_first(power, options):
+    matrix, new = features() - 3, features(seed=1) - 3
+    raised = [np.sign(m) * np.abs(m) ** power for m in (matrix, new)]
+    expected = Preparation(**options).fit(raised[0]).transform(raised[1])
+    found = Preparation(power=power, **options).fit(matrix).transform(new)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert not np.allclose(found, Preparation(**options).fit(matrix).transform(new), atol=0.01)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"n_components": 3}, {"whiten": True}, {"center": False, "whiten": True}],
+    [{}, {"power": 0.5}, {"n_components": 3}, {"whiten": True}, {"center": False, "whiten": True}],
 )
 def test_arrays_restore_the_same_transform_and_dtype(options, dtype):
     matrix = features(dtype=dtype)
@@ -182,6 +193,7 @@ def test_a_matrix_of_rows_one_after_the_other_is_not_copied():
         ({"n_components": 2.5}, "n_components=2.5"),
         ({"ridge": -1.0}, "ridge=-1.0"),
         ({"ridge": "small"}, "ridge='small'"),
+        ({"power": 0}, "power=0 must be a number above 0"),
         ({"center": "yes"}, "center='yes' must be True or False"),
         ({"whiten": 1}, "whiten=1"),
     ],
