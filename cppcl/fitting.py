@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.affinity import within_weights
+from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.graph import Laplacian
 from cppcl.learned import Learned
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from cppcl.model import CPRL
 
 Pair = tuple[Floating, Floating]
+Curricula = Literal["both", "sketch", "image"]
+"""Which modalities' curricula take part."""
 
 
 def learn(
@@ -62,7 +65,7 @@ def learn(
         dictionaries,
         laplacian,
         data.group_scale(model.group_scale),
-        data.curricula,
+        chosen_curricula(model.curricula, data),
         model.training_options(),
     )
 
@@ -76,6 +79,17 @@ def learn(
         resume(training, resume_from, fingerprint())
     history = training.run(rng, callback and tell_rounds(callback, fingerprint))
     return Learned(arrays_of(model, training, data.labels), preparations, history)
+
+
+def chosen_curricula(
+    chosen: Curricula, data: TrainingData
+) -> tuple[Curriculum | None, Curriculum | None]:
+    """Curricula of the sketches and of the images, None where one does not take part."""
+    sketches, images = (
+        curriculum if chosen in ("both", side) else None
+        for side, curriculum in zip(SIDES, data.curricula, strict=True)
+    )
+    return sketches, images
 
 
 def check_atoms_fit(n_atoms: int, dtype: np.dtype[Any]) -> None:

@@ -13,7 +13,7 @@ from cppcl.affinity import Within
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.estimator import Estimator
-from cppcl.fitting import code_samples, learn
+from cppcl.fitting import Curricula, code_samples, learn
 from cppcl.graph import Normalize
 from cppcl.learned import Learned
 from cppcl.optim.codes import CodeSolver, L1Weight
@@ -72,6 +72,8 @@ class CPRL(Estimator):
         Whether training ends a few rounds after every sample is selected.
     mu : float, default 0.5
         Weight of the curricula; 0 ignores them.
+    curricula : {'both', 'sketch', 'image'}, default 'both'
+        Which of the curricula that are given take part.
     mu_scale : {'gamma', 'constant'}, default 'gamma'
         Whether `mu` is in units of gamma and of pairs a sample, or weighs each pair as printed in
         the paper, so that curricula fade as gamma grows.
@@ -176,6 +178,7 @@ class CPRL(Estimator):
         n_rounds: int = 40,
         stop_when_selected: bool = True,
         mu: float = 0.5,
+        curricula: Curricula = "both",
         mu_scale: MuScale = "gamma",
         l1_weight: L1Weight = "v2",
         coupling: Coupling = "trace",
@@ -215,6 +218,7 @@ class CPRL(Estimator):
         self.n_rounds = n_rounds
         self.stop_when_selected = stop_when_selected
         self.mu = mu
+        self.curricula = check_choice("curricula", curricula, Curricula)
         self.mu_scale = mu_scale
         self.l1_weight = l1_weight
         self.coupling = coupling

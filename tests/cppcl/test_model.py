@@ -142,6 +142,22 @@ def test_links_replace_labels():
     np.testing.assert_allclose(by_links.sketch_dictionary_, by_label.sketch_dictionary_)
 
 
+@pytest.mark.parametrize("side", ["sketch", "image"])
+def test_one_curriculum_may_take_part_alone(side):
+    given = {
+        "sketch_curriculum": ExplicitPairs(np.array([[0, 1], [2, 3]]), len(small()[0])),
+        "image_curriculum": ExplicitPairs(np.array([[4, 5], [1, 3]]), len(small()[1])),
+    }
+    options = {"n_atoms": 4, "n_rounds": 3, "mu": 5.0}
+    chosen = CPRL(**options, curricula=side).fit(*small(), **given)
+    name = f"{side}_curriculum"
+    alone = CPRL(**options).fit(*small(), **{name: given[name]})
+    both = CPRL(**options).fit(*small(), **given)
+    for pacing in ("sketch_pacing_", "image_pacing_"):
+        np.testing.assert_array_equal(getattr(chosen, pacing), getattr(alone, pacing))
+    assert not np.array_equal(chosen.sketch_dictionary_, both.sketch_dictionary_)
+
+
 def test_curricula_change_what_is_learned():
     pairs = ExplicitPairs(np.array([[0, 1], [2, 3]]), 5)
     plain = fitted()

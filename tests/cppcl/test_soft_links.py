@@ -7,6 +7,7 @@ import pytest
 from sklearn.decomposition import sparse_encode
 
 from cppcl import CPRL
+from cppcl.baselines.class_cca import ClassCCA
 from cppcl.errors import InputError
 from cppcl.metrics import evaluate
 from cppcl.optim.codes import encode
@@ -135,6 +136,23 @@ def test_soft_links_need_labels():
         CPRL(**OPTIONS, soft_links=1.0).fit(
             sketches[:80], images[:80], labels[:80], labels[:80], links=links
         )
+
+
+def test_class_cca_may_do_the_same():
+    (sketches, images), labels = noisy_classes()
+    training = sketches[:80], images[:80], labels[:80], labels[:80]
+    options = {"n_directions": 3, "ridge": 0.1}
+    plain = ClassCCA(**options).fit(*training)
+    linked = ClassCCA(**options, soft_links=2.0, link_temperature=0.3).fit(*training)
+    codes = [plain.encode_sketches(sketches), plain.encode_images(images)]
+    means = group_codes((codes[0][:80], codes[1][:80]), (labels[:80], labels[:80]))
+    expected = (codes[1] + 2 * soft_targets(codes[1], means[1], means[0], 0.3)) / 3
+    np.testing.assert_allclose(linked.encode_images(images), expected, rtol=1e-9)
+    assert mean_average_precision(linked) > mean_average_precision(plain) + 0.02
+    again = ClassCCA(**linked.get_params()).from_arrays(linked.to_arrays())
+    np.testing.assert_array_equal(again.encode_images(images), linked.encode_images(images))
+    with pytest.raises(InputError, match=r"soft_links=2\.0 is for classes"):
+        linked.fit(*training, links=np.eye(80))
 
 
 @pytest.mark.parametrize(
