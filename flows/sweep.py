@@ -122,17 +122,18 @@ def publish_sweep(
     }
     if not scores:
         return summary
-    result = render_sweep(
+    state: Any = render_sweep(
         workspace=place,
         experiment=sweep.experiment,
         axes=sweep.axes,
         score=sweep.score,
         scores=scores,
         return_state=True,
-    ).result()
+    )
+    result = state.result()
     summary["artifacts"] = {"sweep": result.reference.key}
     summary["cached"] = result.cached and all(
-        cached for outcome in outcomes for cached in outcome.get("cached", {}).values()
+        all(outcome.get("cached", {"it failed": False}).values()) for outcome in outcomes
     )
     page = place.store.open(result.reference).file_path("sweep.html")
     key = sweep.name.lower().replace("_", "-")
