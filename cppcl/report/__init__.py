@@ -4,17 +4,21 @@ from cppcl.report.data import (
     MethodResult,
     ProtocolResult,
     QueryResult,
+    QueryScores,
     ReportData,
     ResultGrid,
     RetrievedPicture,
     StageTime,
 )
+from cppcl.report.published import PublishedScores
 from cppcl.report.render import render_report
 
 __all__ = [
     "MethodResult",
     "ProtocolResult",
+    "PublishedScores",
     "QueryResult",
+    "QueryScores",
     "ReportData",
     "ResultGrid",
     "RetrievedPicture",

@@ -4,16 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cppcl.comparison import Difference, mean_interval, paired_difference
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.metrics import CONVENTION, RECALL_LEVELS, Evaluation
+from cppcl.report.published import BesidePublished, PublishedScores
 
 _LONGEST_MATCH = 50
+
+
+@dataclass(frozen=True)
+class QueryScores:
+    """What one method reached for every query of one split.
+
+    Parameters
+    ----------
+    queries : array_like, (q,)
+        Integers that tell sketches apart: the same sketch has the same in every split.
+    first_relevant_rank, average_precision : array_like, (q,)
+        As in `cppcl.metrics.Evaluation`.
+    """
+
+    queries: ArrayLike
+    first_relevant_rank: ArrayLike
+    average_precision: ArrayLike
+
+    def values(self, score: str) -> NDArray[np.float64]:
+        """Score of every query, (q,); NaN for one without any relevant picture.
+
+        Parameters
+        ----------
+        score : str
+            ``map`` for average precision, or ``rank_<k>`` for 1 where a relevant picture is among
+            the first k, else 0.
+
+        Raises
+        ------
+        InputError
+            For any other score: it is not known of single queries.
+        """
+        if score == "map":
+            return np.asarray(self.average_precision, np.float64)
+        name, _, number = score.partition("_")
+        if name != "rank" or not number.isdecimal():
+            raise InputError(f"score {score!r} is not known of queries; give map or rank_k")
+        ranks = np.asarray(self.first_relevant_rank)
+        return np.where(ranks > 0, (ranks <= int(number)) * 1.0, np.nan)
 
 
 @dataclass(frozen=True)
@@ -33,6 +75,8 @@ class MethodResult:
     history : dict of str to array_like, (iterations,)
         Curves of one training run. A key is ``panel`` or ``panel/curve``: ``objective``,
         ``gamma``, ``mean v/sketch``, ``mean v/image``.
+    query_scores : sequence of QueryScores
+        Of each split, as `scores`; where there are none, nothing is compared.
     """
 
     scores: Sequence[Mapping[str, float]]
@@ -40,10 +84,16 @@ class MethodResult:
     cumulative_match: ArrayLike | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     history: Mapping[str, ArrayLike] = field(default_factory=dict)
+    query_scores: Sequence[QueryScores] = ()
 
     def __post_init__(self) -> None:
         if not self.scores:
             raise InputError("scores hold no split; give the scores of at least one")
+        if self.query_scores and len(self.query_scores) != len(self.scores):
+            raise InputError(
+                f"query_scores are of {len(self.query_scores)} splits and scores of "
+                f"{len(self.scores)}; give those of every split"
+            )
         curve = np.shape(self.precision_recall)
         if curve != RECALL_LEVELS.shape:
             raise InputError(f"precision_recall has shape {curve}; give (101,) precisions")
@@ -53,8 +103,9 @@ class MethodResult:
         cls,
         evaluations: Sequence[Evaluation],
         history: Mapping[str, ArrayLike] | None = None,
+        queries: Sequence[ArrayLike] = (),
     ) -> Self:
-        """Gather the evaluations of one method, one a split."""
+        """Gather the evaluations of one method, one a split, and which sketches they asked."""
         if not evaluations:
             raise InputError("evaluations are empty; give at least one split")
         return cls(
@@ -69,6 +120,12 @@ class MethodResult:
                 "zero gallery codes": sum(e.n_zero_gallery for e in evaluations),
             },
             history=history or {},
+            query_scores=[
+                QueryScores(rows, e.first_relevant_rank, e.average_precision)
+                for rows, e in zip(queries, evaluations, strict=True)
+            ]
+            if queries
+            else (),
         )
 
 
@@ -125,6 +182,8 @@ class ProtocolResult:
         Key of the score that the protocol is about.
     grid : ResultGrid, optional
         Pictures to look at.
+    published : PublishedScores, optional
+        What a publication reports of the same methods.
     """
 
     name: str
@@ -133,10 +192,45 @@ class ProtocolResult:
     methods: Mapping[str, MethodResult]
     main_score: str = "map"
     grid: ResultGrid | None = None
+    published: PublishedScores | None = None
 
     def __post_init__(self) -> None:
         if not self.methods:
             raise InputError(f"protocol {self.name!r} has no methods; give at least one")
+
+    @cached_property
+    def differences(self) -> dict[str, Difference]:
+        """The first method minus each other one in the main score, by the other's name."""
+        first, *others = self.methods
+        ours = self.methods[first].query_scores
+        return {
+            name: paired_difference(
+                [split.values(self.main_score) for split in ours],
+                [split.values(self.main_score) for split in theirs],
+                [split.queries for split in ours],
+            )
+            for name in others
+            if ours and (theirs := self.methods[name].query_scores)
+        }
+
+    @cached_property
+    def beside_published(self) -> dict[str, BesidePublished]:
+        """Every method's score beside the published one, by its name."""
+        if self.published is None:
+            return {}
+        score = self.published.score
+        return {
+            name: self.published.beside(
+                name,
+                [split[score] for split in method.scores],
+                mean_interval(
+                    [split.values(score) for split in method.query_scores],
+                    [split.queries for split in method.query_scores],
+                ),
+            )
+            for name, method in self.methods.items()
+            if method.query_scores
+        }
 
 
 @dataclass(frozen=True)

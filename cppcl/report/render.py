@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cppcl.report import figures, tables
+from cppcl.report import comparisons, figures, tables
 from cppcl.report.data import ProtocolResult, ReportData, ResultGrid
 from cppcl.report.thumbnails import png_uri, thumbnail_uri
 
@@ -25,8 +25,9 @@ def render_report(data: ReportData) -> dict[str, bytes]:
     -------
     dict of str to bytes
         ``report.html``, one page that refers to nothing outside itself; ``scores.csv`` (every
-        split), ``summary.csv`` (means, deviations, chance), ``precision_recall.csv``; and for
-        each protocol ``precision_recall_<protocol>.png``, and ``rank_k_<protocol>.png``,
+        split), ``summary.csv`` (means, deviations, chance), ``precision_recall.csv``, and
+        ``differences.csv`` and ``published.csv`` where there are any; and for each protocol
+        ``precision_recall_<protocol>.png``, and ``rank_k_<protocol>.png``,
         ``pacing_<protocol>.png``, ``grid_<protocol>.png`` where there is something to show. The
         same data give the same bytes with the same library versions.
     """
@@ -51,13 +52,15 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         right=figures.RIGHT,
         wrong=figures.WRONG,
     )
-    return {
-        "report.html": page.encode(),
-        "scores.csv": tables.scores_csv(data).encode(),
-        "summary.csv": tables.summary_csv(data).encode(),
-        "precision_recall.csv": tables.precision_recall_csv(data).encode(),
-        **written,
+    texts = {
+        "report.html": page,
+        "scores.csv": tables.scores_csv(data),
+        "summary.csv": tables.summary_csv(data),
+        "precision_recall.csv": tables.precision_recall_csv(data),
+        "differences.csv": comparisons.differences_csv(data),
+        "published.csv": comparisons.published_csv(data),
     }
+    return {**{name: text.encode() for name, text in texts.items() if text}, **written}
 
 
 def _template() -> Any:
@@ -88,6 +91,12 @@ def _section(name: str, protocol: ProtocolResult, pictures: dict[str, bytes]) ->
         "headline": tables.headline(protocol),
         "n_splits": sorted({len(method.scores) for method in protocol.methods.values()}),
         "scores": tables.score_table(protocol),
+        "first": next(iter(protocol.methods)),
+        "score": tables.score_title(protocol.main_score).removesuffix(" (%)"),
+        "published": comparisons.published_table(protocol),
+        "published_title": comparisons.published_title(protocol),
+        "differences": comparisons.difference_table(protocol),
+        "sentence": comparisons.difference_sentence(protocol),
         "matches": tables.match_table(protocol),
         "counts": tables.count_table(protocol),
         "flat": all(np.ptp(curve) < 1e-9 for curve in curves),

@@ -112,11 +112,15 @@ def score_text(key: str, value: float | None, deviation: float | None = None) ->
     """Percent for rank-k and precision, three decimals for anything else."""
     if value is None or math.isnan(value):
         return "–"
-    percent = key.startswith(("rank_", "precision_at_"))
-    scale = 100 if percent else 1
-    decimals = (2 if value < 0.01 else 1) if percent else 3
+    scale = 100 if is_percent(key) else 1
+    decimals = (2 if value < 0.01 else 1) if is_percent(key) else 3
     text = f"{scale * value:.{decimals}f}"
     return text if deviation is None else f"{text} ± {scale * deviation:.{decimals}f}"
+
+
+def is_percent(key: str) -> bool:
+    """Whether a score is shown in per cent."""
+    return key.startswith(("rank_", "precision_at_"))
 
 
 def scores_csv(data: ReportData) -> str:
@@ -128,7 +132,7 @@ def scores_csv(data: ReportData) -> str:
         for split, scores in enumerate(method.scores)
         for key, value in scores.items()
     ]
-    return _csv(("protocol", "method", "split", "score", "value"), rows)
+    return csv_text(("protocol", "method", "split", "score", "value"), rows)
 
 
 def summary_csv(data: ReportData) -> str:
@@ -142,7 +146,7 @@ def summary_csv(data: ReportData) -> str:
                     deviation, chance = summary.get(f"{key}_std"), protocol.chance.get(key)
                     line = (len(method.scores), key, summary[key], deviation, chance)
                     rows.append((protocol.name, name, *line))
-    return _csv(("protocol", "method", "splits", "score", "mean", "std", "chance"), rows)
+    return csv_text(("protocol", "method", "splits", "score", "mean", "std", "chance"), rows)
 
 
 def precision_recall_csv(data: ReportData) -> str:
@@ -155,10 +159,11 @@ def precision_recall_csv(data: ReportData) -> str:
             RECALL_LEVELS, np.asarray(method.precision_recall), strict=True
         )
     ]
-    return _csv(("protocol", "method", "recall", "precision"), rows)
+    return csv_text(("protocol", "method", "recall", "precision"), rows)
 
 
-def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Text of a CSV file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)

@@ -5,6 +5,7 @@ from cppcl.metrics import evaluate
 from cppcl.report import (
     MethodResult,
     ProtocolResult,
+    PublishedScores,
     QueryResult,
     ReportData,
     ResultGrid,
@@ -18,6 +19,13 @@ METHODS = {
     "ridge CCA": 1.1,
     "CPRL, pacing B": 1.0,
 }
+PUBLISHED = PublishedScores(
+    source="Table 1 of a publication",
+    score="rank_5",
+    values={"CPRL, pacing B": 0.8125, "raw cosine": 0.99},
+    trials=2,
+    titles={"CPRL, pacing B": "CPRL, B (μ = 0)"},
+)
 LABELS = ["horse", "dog face", "hot beverage", "rocket", "cherry blossom", "old key", "umbrella"]
 
 
@@ -58,7 +66,7 @@ def make_grid(seed, n_queries=8):
     return ResultGrid("CPRL, pacing B", 0, queries)
 
 
-def make_protocol(name, main_score, n_classes, seed):
+def make_protocol(name, main_score, n_classes, seed, published=None):
     random = np.random.default_rng(seed)
     labels = np.arange(200) % n_classes
     methods = {}
@@ -79,7 +87,9 @@ def make_protocol(name, main_score, n_classes, seed):
             "mean v/image": 1 - np.exp(-iterations / 6),
         }
         methods[method] = MethodResult.from_evaluations(
-            evaluations, history if method.startswith("CPRL") else None
+            evaluations,
+            history if method.startswith("CPRL") else None,
+            queries=[np.arange(200)] * 3,
         )
     return ProtocolResult(
         name=name,
@@ -88,6 +98,7 @@ def make_protocol(name, main_score, n_classes, seed):
         methods=methods,
         main_score=main_score,
         grid=make_grid(seed),
+        published=published,
     )
 
 
@@ -102,7 +113,7 @@ def make_data(**changes):
         },
         "protocols": [
             make_protocol("instance", "rank_1", 200, 1),
-            make_protocol("category", "map", 10, 2),
+            make_protocol("category", "map", 10, 2, PUBLISHED),
         ],
         "stages": [
             StageTime("fetch", 3.2, True),

@@ -11,6 +11,7 @@ import yaml
 from PIL import Image
 
 from cppcl.report import MethodResult, ProtocolResult, StageTime, render_report
+from cppcl.report.comparisons import difference_sentence
 
 VOID = {"meta", "img", "br"}
 
@@ -69,8 +70,8 @@ def png(uri):
 def test_files(files):
     kinds = ("precision_recall", "rank_k", "pacing", "grid")
     pictures = {f"{kind}_{name}.png" for kind in kinds for name in ("instance", "category")}
-    tables = {"report.html", "scores.csv", "summary.csv", "precision_recall.csv"}
-    assert set(files) == tables | pictures
+    tables = {"scores", "summary", "precision_recall", "differences", "published"}
+    assert set(files) == {"report.html", *(f"{name}.csv" for name in tables)} | pictures
     for name in pictures:
         with Image.open(io.BytesIO(files[name])) as image:
             image.load()
@@ -141,6 +142,28 @@ def test_page_shows_everything(page, data):
         assert expected in text, expected
     assert text.count(data.convention) == 2
     assert text.count("With one relevant picture a query") == 1
+
+
+def test_page_compares_methods(html, data):
+    sections = [
+        html.split(f'<section id="{p.name}">')[1].split("</section>")[0] for p in data.protocols
+    ]
+    assert ["<h3>Beside the published numbers</h3>" in s for s in sections] == [False, True]
+    for expected in (
+        "Table 1 of a publication: rank-5 (%), over 2 splits there.",
+        '<th scope="row">CPRL, B (μ = 0)</th><td>81.25</td>',
+        '<th scope="row">ridge CCA</th><td>–</td>',
+        '<th scope="row">raw cosine</th><td>99.0</td>',
+        '<th scope="col">first 2 splits</th>',
+    ):
+        assert expected in sections[1], expected
+    for protocol, section, score in zip(data.protocols, sections, ("rank-1", "mAP"), strict=True):
+        caption = f"raw cosine minus each other method on the same queries: {score} in points"
+        assert caption in section
+        assert difference_sentence(protocol) in section
+        for name, found in protocol.differences.items():
+            cells = f"<td>{100 * found.mean:+.2f}</td><td>[{100 * found.low:+.2f}, "
+            assert f'<th scope="row">{name}</th>{cells}' in section
 
 
 def test_configuration_reads_back(html, data):
@@ -227,6 +250,8 @@ def test_little_data(build):
         "Training",
         "Rank-k accuracy",
         "Counts",
+        "Differences",
+        "Beside the published",
         "±",
         "lines are flat",
     ):

@@ -1,0 +1,131 @@
+"""Tables that set methods beside each other, and beside what a publication reports."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cppcl.comparison import Interval
+from cppcl.report.data import ProtocolResult, ReportData
+from cppcl.report.tables import Cell, Table, csv_text, is_percent, score_text, score_title
+
+
+def difference_table(protocol: ProtocolResult) -> Table | None:
+    """The first method minus each other one, in points; None with nothing to compare."""
+    rows = [
+        (
+            name,
+            [
+                Cell(f"{100 * found.mean:+.2f}"),
+                Cell(f"[{100 * found.low:+.2f}, {100 * found.high:+.2f}]"),
+                Cell(f"{found.ahead} / {found.level} / {found.behind}"),
+                Cell(found.verdict),
+            ],
+        )
+        for name, found in protocol.differences.items()
+    ]
+    columns = ["difference", "95 % interval", "splits ahead / level / behind", "verdict"]
+    return Table(columns, rows) if rows else None
+
+
+def difference_sentence(protocol: ProtocolResult) -> str:
+    """Which differences are larger than chance, and which are not."""
+    words = {
+        "ahead": "ahead of {} by more than chance",
+        "behind": "behind {} by more than chance",
+        "level": "level with {}, by what could be chance",
+    }
+    parts = []
+    for verdict, text in words.items():
+        names = [name for name, d in protocol.differences.items() if d.verdict == verdict]
+        if names:
+            parts.append(text.format(listed(names)))
+    return f"{next(iter(protocol.methods))} is {'; '.join(parts)}." if parts else ""
+
+
+def published_table(protocol: ProtocolResult) -> Table | None:
+    """Published scores beside ours, a line a method; None where nothing is published."""
+    if protocol.published is None or not protocol.beside_published:
+        return None
+    score, found = protocol.published.score, protocol.beside_published
+    fewer = any(row.first_mean is not None for row in found.values())
+    rows = []
+    for row in found.values():
+        cells = [Cell(published_text(score, row.published)), _cell(score, row.mean, row.std)]
+        if fewer:
+            cells.append(_cell(score, row.first_mean, row.first_std))
+        cells += [Cell(interval_text(score, row.interval)), Cell(row.verdict or "–")]
+        rows.append((row.title, cells))
+    first = [f"first {splits_text(protocol.published.trials or 0)}"] if fewer else []
+    return Table(["published", "ours", *first, "95 % interval", "verdict"], rows)
+
+
+def published_title(protocol: ProtocolResult) -> str:
+    """Where published scores stand, which score it is, and what it averages."""
+    if protocol.published is None:
+        return ""
+    trials = protocol.published.trials
+    over = f", over {splits_text(trials)} there" if trials else ""
+    return f"{protocol.published.source}: {score_title(protocol.published.score)}{over}"
+
+
+def published_text(score: str, value: float | None) -> str:
+    """A published score with as many digits as it was given with, at least as many as ours."""
+    if value is None:
+        return "–"
+    scale, decimals = (100, 1) if is_percent(score) else (1, 3)
+    return np.format_float_positional(round(scale * value, 9), min_digits=decimals)
+
+
+def splits_text(number: int) -> str:
+    """So many splits."""
+    return f"{number} split{'s' if number != 1 else ''}"
+
+
+def interval_text(score: str, interval: Interval) -> str:
+    """Both ends of an interval."""
+    return f"[{score_text(score, interval.low)}, {score_text(score, interval.high)}]"
+
+
+def listed(names: list[str]) -> str:
+    """Names as a sentence lists them."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def differences_csv(data: ReportData) -> str | None:
+    """A line for each protocol and method that the first is compared with; None without any."""
+    rows = [
+        (
+            *(protocol.name, next(iter(protocol.methods)), name, protocol.main_score),
+            *(found.mean, found.low, found.high),
+            *(found.ahead, found.level, found.behind, found.verdict),
+        )
+        for protocol in data.protocols
+        for name, found in protocol.differences.items()
+    ]
+    header = "protocol,first,method,score,difference,low,high,ahead,level,behind,verdict"
+    return csv_text(header.split(","), rows) if rows else None
+
+
+def published_csv(data: ReportData) -> str | None:
+    """A line for each protocol and method beside a publication; None without any."""
+    rows = [
+        (
+            *(protocol.name, name, row.title, protocol.published.source),
+            *(protocol.published.score, row.published, row.mean, row.std),
+            *(row.interval.low, row.interval.high, len(protocol.methods[name].scores)),
+            *(protocol.published.trials, row.first_mean, row.first_std, row.verdict),
+        )
+        for protocol in data.protocols
+        if protocol.published
+        for name, row in protocol.beside_published.items()
+    ]
+    header = (
+        "protocol,method,title,source,score,published,mean,std,low,high,splits,trials,"
+        "first_mean,first_std,verdict"
+    )
+    return csv_text(header.split(","), rows) if rows else None
+
+
+def _cell(score: str, mean: float | None, std: float | None) -> Cell:
+    text, _, deviation = score_text(score, mean, std).partition(" ")
+    return Cell(text, deviation)
