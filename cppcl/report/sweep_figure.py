@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cppcl.report.style import defaults, line, plain, png, tidy
 from cppcl.report.sweep import Axis, SweepData, value_text
-from cppcl.report.tables import score_text, score_title
+from cppcl.report.tables import is_percent, score_text, score_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +107,7 @@ def _draw_panel(axes: Axes, data: SweepData, protocol: str, first: tuple[Any, ..
 
 
 def _scale(score: str) -> int:
-    return 100 if score_title(score).endswith("(%)") else 1
+    return 100 if is_percent(score) else 1
 
 
 def _bounds(data: SweepData, protocol: str) -> tuple[float, float]:

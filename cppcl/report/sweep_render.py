@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from importlib.resources import files
 from typing import Any
 
 from cppcl.report.sweep import SweepData, value_text
 from cppcl.report.sweep_figure import sweep_png
-from cppcl.report.tables import score_text, score_title
+from cppcl.report.tables import csv_text, score_text, score_title
 from cppcl.report.thumbnails import png_uri
 
 COLUMNS = ("protocol", "method", "splits", "score", "mean", "std", "chance")
@@ -42,13 +40,15 @@ def sweep_csv(data: SweepData) -> str:
     options = [
         f"option {axis.option}" if axis.option in COLUMNS else axis.option for axis in data.axes
     ]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*options, *COLUMNS))
-    for row in data.rows:
-        scores = (len(row.scores), data.score, row.mean, row.std, row.chance)
-        writer.writerow((*map(value_text, row.values), row.protocol, row.method, *scores))
-    return text.getvalue()
+    rows = [
+        (
+            *map(value_text, row.values),
+            *(row.protocol, row.method),
+            *(len(row.scores), data.score, row.mean, row.std, row.chance),
+        )
+        for row in data.rows
+    ]
+    return csv_text((*options, *COLUMNS), rows)
 
 
 def sweep_document(data: SweepData) -> dict[str, Any]:
