@@ -332,16 +332,16 @@ class TestFinishedRun:
             used |= set(place.store.open(reference).inputs.values())
         old = after - used
         # Two splits of class_cca in four stages, their four fits each, and the report.
-        assert len(old) == 17
+        assert len(old) == 13
         assert old <= before
         dry = cppcl("store", "gc", "--dry-run", "--workspace", place.root)
-        assert dry.stdout.endswith("would remove 17 artifacts\n")
+        assert dry.stdout.endswith("would remove 13 artifacts\n")
         assert set(place.store.references()) == after
         result = cppcl("store", "gc", "--workspace", place.root)
         assert result.code == 0
         assert set(result.stdout.splitlines()) == {
             *(f"removed {reference}" for reference in old),
-            "removed 17 artifacts",
+            "removed 13 artifacts",
         }
         assert set(place.store.references()) == used
         assert cppcl("store", "verify", "--workspace", place.root).code == 0
