@@ -18,6 +18,9 @@ from tasks.progress import Progress, listening
 PLAIN_WIDTH = 140
 """Characters in a line where the stream is no terminal."""
 
+MISSING = "–"
+"""Cell of a table whose value is not known."""
+
 
 class Terminal:
     """Shows one line for every piece of work that is done, and a bar for each under way.
@@ -72,7 +75,8 @@ class Terminal:
         """Show a table."""
         table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
         for name, values in zip(header, zip(*rows, strict=True), strict=True) if rows else ():
-            numeric = all(value.lstrip("-")[:1].isdigit() for value in values)
+            known = [value for value in values if value != MISSING]
+            numeric = bool(known) and all(v.lstrip("+-")[:1].isdigit() for v in known)
             table.add_column(name, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*map(Text, row))

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from cppcl.datasets import DATASETS
-from cppcl.features import EXTRACTORS
 from cppcl.methods import METHODS
 from flows.options import Options, any_of, check_name, check_size, distinct
+from flows.published import PublishedOptions
+from flows.sides import CurriculumOptions, Sides
 
 DataSetOptions = any_of(DATASETS, discriminator="name")
-ExtractorOptions = any_of(EXTRACTORS, discriminator="name")
 MethodOptions = any_of(METHODS, discriminator="method", tunable=True)
 
 Name = Annotated[str, AfterValidator(check_name)]
@@ -35,35 +42,6 @@ def _check_amount(amount: int | float | None) -> int | float | None:
 
 
 Amount = Annotated[int | float | None, AfterValidator(_check_amount)]
-
-
-class Sides(Options):
-    """Extractors of the two modalities."""
-
-    sketch: ExtractorOptions = Field(description="Extractor for sketches")
-    image: ExtractorOptions = Field(description="Extractor for images")
-
-
-class CurriculumOptions(Options):
-    """How scores become pairs (harder, easier); Section 4 of the paper."""
-
-    sketch: ExtractorOptions = Field(description="Easiness score of sketches, an extractor")
-    image: ExtractorOptions = Field(description="Easiness score of images, an extractor")
-    delta: float = Field(
-        0.5,
-        ge=0,
-        allow_inf_nan=False,
-        description="Least difference of scores, in standard deviations",
-    )
-    rho: float = Field(0.3, gt=0, le=1, description="Share of the admissible pairs that is kept")
-    scope: Literal["auto", "within_class", "global"] = Field(
-        "auto", description="Pairs within a class, of any two samples, or chosen by the classes"
-    )
-    seed: int = Field(0, ge=0, description="Seed of the subsample of pairs")
-
-    def pairing(self) -> dict[str, Any]:
-        """Options of the step from scores to pairs."""
-        return self.model_dump(include={"delta", "rho", "scope", "seed"})
 
 
 class InstanceSplit(Options):
@@ -154,6 +132,16 @@ class Protocol(Options):
     methods: Annotated[
         dict[Name, MethodOptions], BeforeValidator(_name_methods), Field(min_length=1)
     ] = Field(description="Methods by the name that tables show; the first is the one served")
+    published: PublishedOptions | None = Field(
+        None, description="Scores of a publication, shown beside ours"
+    )
+
+    @model_validator(mode="after")
+    def check_published(self) -> Self:
+        """Refuse published scores of methods that are not here."""
+        if self.published:
+            self.published.check_methods(self.methods)
+        return self
 
     @property
     def target(self) -> Literal["groups", "labels"]:
@@ -245,9 +233,24 @@ class Experiment(Options):
         min_length=1, description="Splits and methods, by the name that tables show"
     )
     tuning: Tuning = Field(Tuning(), description="How options are chosen where there is a grid")
-    evaluation: Evaluation = Field(Evaluation(), description="How codes are ranked and scored")
+    evaluation: Evaluation = Field(
+        Evaluation(), validate_default=True, description="How codes are ranked and scored"
+    )
     report: ReportOptions = Field(ReportOptions(), description="What the report shows")
     compute: Compute = Field(Compute(), description="Where it is computed; changes no result")
+
+    @field_validator("evaluation")
+    @classmethod
+    def check_ranks(cls, evaluation: Evaluation, info: ValidationInfo) -> Evaluation:
+        """Refuse ranks without those that are published."""
+        for name, protocol in info.data.get("protocols", {}).items():
+            published = protocol.published
+            if published and published.rank not in {None, *evaluation.ranks}:
+                raise ValueError(
+                    f"ranks={list(evaluation.ranks)} lacks {published.rank}, which "
+                    f"protocols.{name}.published.score={published.score} needs; add it"
+                )
+        return evaluation
 
     def without_places(self) -> dict[str, Any]:
         """Plain data that decides the result: neither where files lie nor where it is computed."""

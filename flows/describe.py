@@ -51,7 +51,7 @@ def options_of(experiment: Experiment) -> dict[str, list[Row]]:
             value = getattr(options, name)
             if isinstance(value, Options):
                 walk(value, below)
-            elif isinstance(value, dict):
+            elif isinstance(value, dict) and value:
                 for key, item in value.items():
                     if isinstance(item, Options):
                         walk(item, f"{below}.{key}")

@@ -76,7 +76,7 @@ def publish_record(
     record: RunRecord, experiment: Experiment, workspace: Workspace, started: datetime
 ) -> dict[str, Any]:
     """Write the record of a run, and show its scores where Prefect's users look."""
-    summary = record.summary(workspace.store)
+    summary = record.summary(workspace.store, experiment.protocols)
     rows = [
         {"protocol": protocol, "method": method, **{k: round(v, 4) for k, v in scores.items()}}
         for protocol, methods in summary["metrics"].items()
@@ -136,5 +136,5 @@ def stage_flow(stage: str) -> Flow[..., dict[str, Any]]:
     return flow(run_stage, name=f"cppcl-{stage}", persist_result=False)
 
 
-fetch_flow, split_flow, extract_flow, curricula_flow, tune_flow = map(stage_flow, STAGES[:5])
-train_flow, encode_flow, evaluate_flow, report_flow = map(stage_flow, STAGES[5:])
+fetch_flow, split_flow, learn_flow, extract_flow, curricula_flow = map(stage_flow, STAGES[:5])
+tune_flow, train_flow, encode_flow, evaluate_flow, report_flow = map(stage_flow, STAGES[5:])

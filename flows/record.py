@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import resource
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cppcl.metrics import summarise
+from cppcl.report import ProtocolResult
+from flows.config import Protocol
 from storage import Reference, Store
+from tasks.render_report import measured
 from tasks.stage import StageResult
 from tasks.stages import STAGES
 
@@ -86,12 +90,37 @@ class RunRecord:
             table[protocol]["chance"] = summarise([d["chance"] for d in first])
         return table
 
-    def summary(self, store: Store) -> dict[str, Any]:
-        """Return the record that ``cppcl run --json`` prints; ``tuned`` where there are grids."""
+    def comparisons(
+        self, store: Store, protocols: Mapping[str, Protocol]
+    ) -> dict[str, dict[str, Any]]:
+        """``differences`` of the first method from others, and ours beside ``published`` scores.
+
+        By protocol; each is left out where no protocol has any.
+        """
+        results = [
+            measured(store, name, self.scores[name], protocol.model_dump(mode="json"))
+            for name, protocol in protocols.items()
+            if name in self.scores and (protocol.published or len(self.scores[name]) > 1)
+        ]
+        found = {
+            "differences": {r.name: differences(r) for r in results if r.differences},
+            "published": {r.name: published(r) for r in results if r.published},
+        }
+        return {kind: of_protocols for kind, of_protocols in found.items() if of_protocols}
+
+    def summary(
+        self, store: Store, protocols: Mapping[str, Protocol] | None = None
+    ) -> dict[str, Any]:
+        """Return the record that ``cppcl run --json`` prints.
+
+        ``differences`` and ``published`` are there where methods are compared, which needs the
+        protocols, and ``tuned`` where there are grids.
+        """
         stages = [stage for stage in STAGES if stage in self.results]
         return {
             "experiment": self.experiment,
             "metrics": self.metrics(store),
+            **self.comparisons(store, protocols or {}),
             "artifacts": {s: self.results[s][0].reference.key for s in stages},
             "seconds": {s: round(sum(r.seconds for r in self.results[s]), 3) for s in stages},
             "cached": {s: all(r.cached for r in self.results[s]) for s in stages},
@@ -102,6 +131,40 @@ class RunRecord:
     def all_artifacts(self) -> list[str]:
         """Every reference of the run, as text."""
         return sorted({str(r.reference) for results in self.results.values() for r in results})
+
+
+def differences(result: ProtocolResult) -> dict[str, Any]:
+    """Differences of the first method from every other one, as plain data."""
+    return {
+        "first": next(iter(result.methods)),
+        "score": result.main_score,
+        "methods": {
+            name: {**asdict(difference), "verdict": difference.verdict}
+            for name, difference in result.differences.items()
+        },
+    }
+
+
+def published(result: ProtocolResult) -> dict[str, Any]:
+    """Every method's score beside the published one, as plain data."""
+    options = result.published
+    return {
+        "source": options.source,
+        "score": options.score,
+        "trials": options.trials,
+        "methods": {
+            name: {
+                "title": row.title,
+                "published": row.published,
+                **asdict(row.interval),
+                "std": row.std,
+                "first_mean": row.first_mean,
+                "first_std": row.first_std,
+                "verdict": row.verdict,
+            }
+            for name, row in result.beside_published.items()
+        },
+    }
 
 
 def peak_memory_bytes() -> int:

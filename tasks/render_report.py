@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -15,6 +16,7 @@ from cppcl.images import read_sample
 from cppcl.report import (
     MethodResult,
     ProtocolResult,
+    PublishedScores,
     QueryResult,
     ReportData,
     ResultGrid,
@@ -31,7 +33,7 @@ from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.stages import STAGES
 from tasks.workspace import Workspace
 
-VERSION = "2"
+VERSION = "3"
 LIBRARIES = ("cppcl", "numpy", "scipy", "torch", "zarr", "dask", "prefect", "scikit-image")
 
 Scores = dict[str, dict[str, list[Reference]]]
@@ -68,7 +70,10 @@ def report_on_experiment(
         for method, references in methods.items()
         for number, reference in enumerate(references)
     }
-    recipe = Recipe("report", VERSION, {"configuration": configuration}, inputs)
+    # Inputs are kept by name; the first method is the one that others are compared with.
+    order = {protocol: list(methods) for protocol, methods in scores.items()}
+    parameters = {"configuration": configuration, "methods": order}
+    recipe = Recipe("report", VERSION, parameters, inputs)
 
     def create(writer: Writer) -> None:
         files = render(gather(store, table, scores, configuration))
@@ -110,26 +115,53 @@ def protocol_result(
     pictures: Pictures,
     configuration: dict[str, Any],
 ) -> ProtocolResult:
-    """What was measured under one protocol."""
+    """What was measured under one protocol, with training curves and pictures."""
+    result = measured(store, name, methods, configuration["protocols"][name])
+    served = next(iter(methods))
+    return replace(
+        result,
+        methods={
+            method: replace(scores, history=history_of(store, methods[method][0]))
+            for method, scores in result.methods.items()
+        },
+        grid=result_grid(store, served, methods[served][0], pictures, configuration),
+    )
+
+
+def measured(
+    store: Store, name: str, methods: dict[str, list[Reference]], options: dict[str, Any]
+) -> ProtocolResult:
+    """Scores under one protocol, of each method, split and query.
+
+    Parameters
+    ----------
+    store : Store
+        Where evaluations are.
+    name : str
+        Name of the protocol.
+    methods : dict
+        Evaluations of each split, by method.
+    options : dict
+        The protocol as plain data.
+    """
     results, chance = {}, {}
     for method, references in methods.items():
         evaluations = [open_evaluation(store, reference) for reference in references]
-        results[method] = MethodResult.from_evaluations(
-            evaluations, history_of(store, references[0])
-        )
+        queries = [store.open(reference).array("query_rows") for reference in references]
+        results[method] = MethodResult.from_evaluations(evaluations, queries=queries)
         chance = {
             score: float(np.mean([e.chance[score] for e in evaluations]))
             for score in evaluations[0].chance
         }
-    options = configuration["protocols"][name]
-    served = next(iter(methods))
+    split, published = options["split"], options["published"]
+    by_instance = split["rule"] == "instance" or split.get("target") == "groups"
     return ProtocolResult(
         name=name,
         description=options["description"],
         chance=chance,
         methods=results,
-        main_score="rank_1" if options["split"]["rule"] == "instance" else "map",
-        grid=result_grid(store, served, methods[served][0], pictures, configuration),
+        main_score="rank_1" if by_instance else "map",
+        published=PublishedScores(**published) if published else None,
     )
 
 

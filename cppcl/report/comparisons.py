@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from cppcl.comparison import Interval
 from cppcl.report.data import ProtocolResult, ReportData
+from cppcl.report.published import as_printed
 from cppcl.report.tables import Cell, Table, csv_text, is_percent, score_text, score_title
 
 
@@ -73,7 +72,7 @@ def published_text(score: str, value: float | None) -> str:
     if value is None:
         return "–"
     scale, decimals = (100, 1) if is_percent(score) else (1, 3)
-    return np.format_float_positional(round(scale * value, 9), min_digits=decimals)
+    return as_printed(scale * value, decimals)
 
 
 def splits_text(number: int) -> str:

@@ -6,10 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from cppcl.comparison import Interval
 from cppcl.metrics import summarise
 
 _ROUNDING = 1e-9
+
+
+def as_printed(value: float, decimals: int) -> str:
+    """A number with as many decimals as it was given with, and at least so many."""
+    return np.format_float_positional(round(value, 9), min_digits=decimals)
 
 
 @dataclass(frozen=True)

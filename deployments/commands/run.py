@@ -7,8 +7,10 @@ import sys
 from argparse import Namespace
 from typing import Any
 
+from cppcl.report.comparisons import splits_text
+from cppcl.report.published import as_printed
 from deployments.server import prefect_ready
-from deployments.terminal import Terminal
+from deployments.terminal import MISSING, Terminal
 from storage import Reference
 from tasks.workspace import Workspace
 
@@ -57,6 +59,10 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
                 for method, scores in methods.items()
             ],
         )
+        if found := summary.get("published", {}).get(protocol):
+            show_published(protocol, found, terminal)
+        if found := summary.get("differences", {}).get(protocol):
+            show_differences(protocol, found, terminal)
     for protocol, searched in summary.get("tuned", {}).items():
         for method, searches in searched.items():
             rows = tuning_rows(searches)
@@ -78,6 +84,48 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
         terminal.message("every stage was cached")
 
 
+def show_published(protocol: str, found: dict[str, Any], terminal: Terminal) -> None:
+    """Table of what every method reached beside what a publication reports."""
+    trials, methods = found["trials"], found["methods"].values()
+    over = f" over {splits_text(trials)}" if trials else ""
+    fewer = any(row["first_mean"] is not None for row in methods)
+    first = [f"first {splits_text(trials)}"] if fewer else []
+    terminal.table(
+        f"{protocol}, beside {found['source']}{over}: {found['score']}, per cent",
+        ["method", "published", "ours", *first, "95 % interval", "verdict"],
+        [
+            [
+                row["title"],
+                MISSING if row["published"] is None else as_printed(100 * row["published"], 1),
+                spread_text(row["mean"], row["std"]),
+                *(spread_text(row["first_mean"], row["first_std"]) for _ in first),
+                f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]",
+                row["verdict"] or MISSING,
+            ]
+            for row in methods
+        ],
+    )
+
+
+def show_differences(protocol: str, found: dict[str, Any], terminal: Terminal) -> None:
+    """Table of how much better the first method is than every other one."""
+    terminal.table(
+        f"{protocol}, {found['first']} minus each other method: {found['score']}, points; "
+        "level where it could be chance",
+        ["method", "difference", "95 % interval", "splits ahead/level/behind", "verdict"],
+        [
+            [
+                method,
+                f"{100 * row['mean']:+.2f}",
+                f"[{100 * row['low']:+.2f}, {100 * row['high']:+.2f}]",
+                f"{row['ahead']}/{row['level']}/{row['behind']}",
+                row["verdict"],
+            ]
+            for method, row in found["methods"].items()
+        ],
+    )
+
+
 def tuning_rows(searches: list[dict[str, Any]]) -> list[list[str]]:
     """Combinations of a grid that are best over splits, and all that some split chose."""
     names = list(searches[0]["best"])
@@ -96,8 +144,12 @@ def tuning_rows(searches: list[dict[str, Any]]) -> list[list[str]]:
 
 def score_text(scores: dict[str, float], name: str) -> str:
     """A score in per cent, with its standard deviation over splits where there are several."""
-    spread = f" ± {100 * scores[f'{name}_std']:.1f}" if f"{name}_std" in scores else ""
-    return f"{100 * scores[name]:.1f}{spread}"
+    return spread_text(scores[name], scores.get(f"{name}_std"))
+
+
+def spread_text(mean: float, std: float | None) -> str:
+    """A mean in per cent, with its standard deviation where there is one."""
+    return f"{100 * mean:.1f}" + ("" if std is None else f" ± {100 * std:.1f}")
 
 
 def is_shown(name: str) -> bool:

@@ -37,6 +37,9 @@ HEAVY = (
     "osqp",
 )
 
+RUN = [stage for stage in STAGES if stage != "learn"]
+"""Stages of an experiment whose extractors learn nothing."""
+
 Command = Callable[..., Any]
 
 
@@ -209,6 +212,7 @@ class TestFinishedRun:
         assert list(summary) == [
             "experiment",
             "metrics",
+            "differences",
             "artifacts",
             "seconds",
             "cached",
@@ -228,14 +232,17 @@ class TestFinishedRun:
                     assert 0 <= scores[score] <= 1
                     assert scores[f"{score}_std"] >= 0, name
                 assert scores["rank_1"] <= scores["rank_2"]
+        differences = summary["differences"]
+        assert list(differences) == ["instance"]
+        assert list(differences["instance"]["methods"]) == ["centred_cosine"]
         # 12 groups, 7 of them for training: one relevant picture among five.
         assert metrics["instance"]["chance"]["rank_1"] == pytest.approx(1 / 5)
         assert metrics["instance"]["chance"]["rank_2"] == pytest.approx(2 / 5)
-        assert list(summary["artifacts"]) == list(STAGES)
+        assert list(summary["artifacts"]) == RUN
         for stage, key in summary["artifacts"].items():
             assert finished_run.workspace.store.find(Reference(stage, key)) is not None
         assert all(isinstance(s, float) and s > 0 for s in summary["seconds"].values())
-        assert list(summary["seconds"]) == list(summary["cached"]) == list(STAGES)
+        assert list(summary["seconds"]) == list(summary["cached"]) == RUN
         assert set(summary["cached"].values()) == {False}
         assert 1e8 < summary["peak_memory_bytes"] < 1e11
 
@@ -255,6 +262,8 @@ class TestFinishedRun:
         assert page.is_file()
         for method in ("cprl", "centred_cosine", "class_cca", "chance"):
             assert method in text
+        assert text.count("instance, cprl minus each other method: rank_1, points") == 1
+        assert "category, class_cca minus" not in text
 
     def test_second_run_says_that_every_stage_was_cached(
         self, finished_run: Any, cppcl: Command
@@ -264,7 +273,7 @@ class TestFinishedRun:
         assert again.code == 0
         assert "every stage was cached" in again.stderr
         assert "every stage was cached" not in finished_run.result.stderr
-        assert again.json()["cached"] == dict.fromkeys(STAGES, True)
+        assert again.json()["cached"] == dict.fromkeys(RUN, True)
         assert again.json()["metrics"] == finished_run.summary["metrics"]
         assert again.json()["artifacts"] == finished_run.summary["artifacts"]
 
@@ -358,7 +367,8 @@ class TestFinishedRun:
         assert Path(copied.stdout.strip()) == tmp_path / "a" / "b" / "report.html"
         assert (tmp_path / "a/b/report.html").read_bytes() == page.read_bytes()
         names = {path.name for path in (tmp_path / "a/b").rglob("*")}
-        assert {"report.html", "scores.csv"} <= names
+        assert {"report.html", "scores.csv", "differences.csv"} <= names
+        assert "published.csv" not in names
         text = page.read_text()
         assert "Pictures of shapes: licence unknown" in text
         # Two protocols with a plot of precision over recall, and two queries of two answers each.

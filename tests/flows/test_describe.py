@@ -10,6 +10,7 @@ import pytest
 from cppcl.datasets import DATASETS
 from cppcl.features import EXTRACTORS
 from cppcl.methods import METHODS
+from flows.config import Experiment
 from flows.describe import all_options, options_of
 from flows.load import load_experiment, option_paths, packaged_experiments
 from flows.options import documented_parameters
@@ -50,7 +51,22 @@ def test_defaults_and_choices() -> None:
 
 @pytest.mark.parametrize("name", sorted(packaged_experiments()))
 def test_options_of_an_experiment_are_those_that_can_be_set(name: str) -> None:
-    experiment = load_experiment(name, ["seeds=[4]"])
+    assert_options_are_those_that_can_be_set(load_experiment(name, ["seeds=[4]"]))
+
+
+def test_published_scores_are_options() -> None:
+    published = "{source: x, score: map, values: {cprl: 0.5, cprl_a: 0.4}}"
+    experiment = load_experiment("emoji", ["seeds=[4]", f"instance.published={published}"])
+    assert_options_are_those_that_can_be_set(experiment)
+    rows = {name: row for name, *row in options_of(experiment)["protocols.instance.published"]}
+    assert rows["values.cprl_a"] == ["0.4", "Score as a fraction, by method of the protocol"]
+    assert (rows["trials"][0], rows["titles"][0]) == ("null", "{}")
+    assert set(rows) == {"source", "score", "trials", "values.cprl", "values.cprl_a", "titles"}
+    everything = {name for name, *_ in all_options()["protocols.NAME.published"]}
+    assert everything == {"source", "score", "trials", "values", "titles"}
+
+
+def assert_options_are_those_that_can_be_set(experiment: Experiment) -> None:
     shown: dict[str, str] = {}
     for title, rows in options_of(experiment).items():
         place = title.partition(" (")[0].removeprefix("experiment")

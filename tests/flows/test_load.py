@@ -141,6 +141,70 @@ def test_values_that_would_be_found_wrong_late_or_never(
         load_experiment(write(at(configuration, path, value)))
 
 
+PUBLISHED = {"source": "Table 1", "score": "rank_1", "values": {"cprl": 0.986}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"values": {"cprl": 0.9, "cprll": 0.8}},
+            r"instance: published\.values\.cprll: .*did you mean cprl\? There is centred_cosine, cprl",
+        ),
+        (
+            {"titles": {"centred": "Cosine"}},
+            r"instance: published\.titles\.centred: .*did you mean centred_cosine\?",
+        ),
+        ({"values": {"zz": 1}}, r"published\.values\.zz: the protocol has no such method\. There"),
+        ({"values": {"cprl": 98.6}}, r"published\.values\.cprl: 98\.6 must be a fraction"),
+        ({"values": {"cprl": -0.1}}, r"published\.values\.cprl: -0\.1 must be a fraction"),
+        ({"values": {"cprl": float("nan")}}, r"published\.values\.cprl: nan must be a fraction"),
+        ({"values": {"cprl": True}}, r"published\.values\.cprl: .*number.*got True"),
+        ({"values": {}}, r"published\.values: .*at least 1"),
+        ({"score": "precision_at_100"}, r"published\.score: score 'precision_at_100' must be map"),
+        ({"score": "rank_0"}, r"published\.score: score 'rank_0' must be map"),
+        ({"score": "rank_5"}, r"evaluation: ranks=\[1, 2\] lacks 5, which protocols\.instance"),
+        ({"trials": 0}, r"published\.trials: .*greater than or equal to 1"),
+        ({"trials": True}, r"published: trials=True must be a number"),
+        ({"source": ""}, r"published\.source: .*at least 1 character"),
+        ({"title": "x"}, r"published\.title: "),
+    ],
+    ids=str,
+)
+def test_published_scores_must_fit_their_protocol(
+    changes: dict[str, Any],
+    message: str,
+    configuration: dict[str, Any],
+    write: Callable[[Any], str],
+) -> None:
+    at(configuration, "protocols.instance.published", {**PUBLISHED, **changes})
+    with pytest.raises(InputError, match=message):
+        load_experiment(write(configuration))
+
+
+def test_published_scores_are_read(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    at(configuration, "protocols.instance.published", PUBLISHED)
+    protocols = load_experiment(write(configuration), ["values.cprl=1"]).protocols
+    published = protocols["instance"].published
+    assert published is not None
+    assert published.model_dump() == {
+        **PUBLISHED,
+        "values": {"cprl": 1.0},
+        "trials": None,
+        "titles": {},
+    }
+    assert protocols["category"].published is None
+    # Ranks that nobody gave are looked at as well.
+    del configuration["evaluation"]
+    at(configuration, "protocols.instance.published.score", "rank_2")
+    with pytest.raises(InputError, match=r"ranks=\[1, 5, 10\] lacks 2"):
+        load_experiment(write(configuration))
+    at(configuration, "protocols.instance.published.score", "map")
+    load_experiment(write(configuration))
+
+
 def test_what_a_class_refuses_is_told_in_its_words(
     configuration: dict[str, Any], write: Callable[[Any], str]
 ) -> None:

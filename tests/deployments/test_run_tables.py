@@ -1,0 +1,108 @@
+"""Tables that `cppcl run` ends with."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from deployments.commands.run import show
+from deployments.terminal import Terminal
+
+SCORES = {"rank_1": 0.5, "rank_1_std": 0.01, "map": 0.6, "map_std": 0.02}
+ROW = {"mean": 0.9852, "low": 0.9748, "high": 0.9953, "std": 0.0123}
+SUMMARY = {
+    "experiment": "tiny",
+    "metrics": {
+        "random": {"cprl": SCORES, "cca": SCORES, "chance": SCORES},
+        "official": {"cprl": {"rank_1": 0.5, "map": 0.6}},
+    },
+    "differences": {
+        "random": {
+            "first": "cprl",
+            "score": "rank_1",
+            "methods": {
+                "cca": {
+                    **{"mean": 0.0132, "low": -0.0004, "high": 0.0261},
+                    **{"ahead": 12, "level": 3, "behind": 5, "verdict": "level"},
+                },
+                "cosine": {
+                    **{"mean": -0.2, "low": -0.3, "high": -0.1},
+                    **{"ahead": 0, "level": 0, "behind": 20, "verdict": "behind"},
+                },
+            },
+        }
+    },
+    "published": {
+        "random": {
+            "source": "Table 1 of the paper",
+            "score": "rank_1",
+            "trials": 5,
+            "methods": {
+                "cprl": {
+                    **{"title": "CPRL, B", "published": 0.986, "verdict": "level"},
+                    **{**ROW, "first_mean": 0.99, "first_std": 0.002},
+                },
+                "cca": {
+                    **{"title": "cca", "published": None, "verdict": None},
+                    **{**ROW, "first_mean": 0.99, "first_std": 0.002},
+                },
+            },
+        },
+        "official": {
+            "source": "Table 2",
+            "score": "map",
+            "trials": None,
+            "methods": {
+                "cprl": {
+                    **{"title": "cprl", "published": 0.9865, "verdict": "reached"},
+                    **{**ROW, "std": None, "first_mean": None, "first_std": None},
+                }
+            },
+        },
+    },
+    "seconds": {},
+    "cached": {},
+}
+
+
+def shown(**changes: Any) -> list[list[str]]:
+    stream = io.StringIO()
+    show({**SUMMARY, **changes}, Terminal(stream))
+    return [line.split() for line in stream.getvalue().splitlines()]
+
+
+def test_tables_stand_below_the_scores_of_their_protocol() -> None:
+    lines = [" ".join(words) for words in shown()]
+    places = [
+        lines.index(line)
+        for line in (
+            "tiny, random: per cent, mean ± sd over splits",
+            "random, beside Table 1 of the paper over 5 splits: rank_1, per cent",
+            "method published ours first 5 splits 95 % interval verdict",
+            "CPRL, B 98.6 98.5 ± 1.2 99.0 ± 0.2 [97.5, 99.5] level",
+            "cca – 98.5 ± 1.2 99.0 ± 0.2 [97.5, 99.5] –",
+            "random, cprl minus each other method: rank_1, points; level where it could be chance",
+            "method difference 95 % interval splits ahead/level/behind verdict",
+            "cca +1.32 [-0.04, +2.61] 12/3/5 level",
+            "cosine -20.00 [-30.00, -10.00] 0/0/20 behind",
+            "tiny, official: per cent, mean ± sd over splits",
+            "official, beside Table 2: map, per cent",
+            "method published ours 95 % interval verdict",
+            "cprl 98.65 98.5 [97.5, 99.5] reached",
+        )
+    ]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("block", ["differences", "published"])
+def test_what_is_not_there_is_not_shown(block: str) -> None:
+    lines = [" ".join(words) for words in shown(**{block: {}})]
+    left = {"differences": ["Table 1", "Table 2"], "published": ["minus each other"]}[block]
+    for word in ("Table 1", "Table 2", "minus each other"):
+        assert any(word in line for line in lines) == (word in left)
+    summary = {name: value for name, value in SUMMARY.items() if name != block}
+    stream = io.StringIO()
+    show(summary, Terminal(stream))
+    assert [line.split() for line in stream.getvalue().splitlines()] == shown(**{block: {}})
