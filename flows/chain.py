@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 from prefect import Task
 
@@ -11,6 +11,7 @@ from cppcl.datasets.table import MODALITIES, Modality
 from flows.config import Experiment, Protocol
 from flows.record import RunRecord
 from flows.selection import Selection
+from flows.sides import Pair
 from storage import Reference
 from tasks import cluster
 from tasks.build_curricula import build_curricula
@@ -18,11 +19,27 @@ from tasks.encode import encode
 from tasks.evaluate import evaluate
 from tasks.extract import extract
 from tasks.fetch import fetch
+from tasks.learn import find_learned, learn
 from tasks.render_report import render_report
 from tasks.split import split
 from tasks.train import train
 from tasks.tune import best_options, tune
 from tasks.workspace import Workspace
+
+
+class ProtocolSplit(NamedTuple):
+    """One split of a protocol."""
+
+    protocol: str
+    seed: int
+    rows: Reference
+
+    def __str__(self) -> str:
+        return f"{self.protocol}, split {self.seed}"
+
+
+BySide = dict[Modality, Reference]
+"""An artifact of either side."""
 
 
 class Chain:
@@ -43,6 +60,7 @@ class Chain:
         self.workspace = workspace
         self.selection = selection
         self.record = RunRecord(experiment.name)
+        self._extracted: dict[tuple[Modality, str, Reference | None], Reference] = {}
 
     def run(self) -> RunRecord:
         """Run the selected stages and return what they left."""
@@ -55,22 +73,20 @@ class Chain:
             options=data.arguments(),
             key_parameters=data.key_parameters(),
         )
-        splits: list[tuple[str, int, Reference]] = []
+        splits: list[ProtocolSplit] = []
         if runs("split"):
             for name, protocol in self.experiment.protocols.items():
                 for seed in protocol.split.seeds:
-                    splits.append((name, seed, self.split(protocol, seed, table)))
-        if not runs("extract"):
-            return self.record
-        with self.session():
-            features = self.extract(self.experiment.features, table)
-            curriculum = self.experiment.curriculum
-            scores = self.extract(curriculum, table) if curriculum else {}
+                    splits.append(ProtocolSplit(name, seed, self.split(protocol, seed, table)))
+        described: list[tuple[BySide, BySide]] = []
+        if runs("learn"):
+            with self.session():
+                described = self.describe(table, splits)
         if runs("curricula"):
             # Started by the first search that is not stored, and closed after the last training.
             with self.session():
-                for name, seed, rows in splits:
-                    self.compare_methods(name, seed, table, rows, features, scores)
+                for split, (features, scores) in zip(splits, described, strict=True):
+                    self.compare_methods(split, table, features, scores)
         if runs("report"):
             self.stage(
                 "report",
@@ -109,43 +125,91 @@ class Chain:
             seed=seed,
         )
 
-    def extract(self, sides: Any, table: Reference) -> dict[Modality, Reference]:
-        """Extract what both sides ask for: features, or scores."""
-        return {
-            modality: self.stage(
-                "extract",
-                extract,
-                table=table,
-                modality=modality,
-                extractor=getattr(sides, modality).registered_name,
-                options=getattr(sides, modality).arguments(),
-                longest_side=self.experiment.longest_side,
-                block_rows=self.experiment.block_rows,
-                max_bad_share=self.experiment.compute.max_bad_share,
+    def describe(
+        self, table: Reference, splits: list[ProtocolSplit]
+    ) -> list[tuple[BySide, BySide]]:
+        """Learn and extract: features and scores of every split, the same where none learns."""
+        given: tuple[Pair | None, ...]
+        given = self.experiment.features, self.experiment.curriculum
+        learned = [[self.learn(sides, table, split) for sides in given] for split in splits]
+        if not self.selection.runs("extract"):
+            return []
+        described = []
+        for of_split in learned:
+            features, scores = (
+                self.extract(sides, table, by) for sides, by in zip(given, of_split, strict=True)
             )
-            for modality in MODALITIES
-        }
+            described.append((features, scores))
+        return described
+
+    def learn(self, sides: Pair | None, table: Reference, split: ProtocolSplit) -> BySide:
+        """Let extractors learn from a split; holds what the sides that need it describe by."""
+        found: BySide = {}
+        sources: BySide = {}
+        for modality in MODALITIES if sides else ():
+            options = getattr(sides, modality)
+            if not options.learns:
+                continue
+            source: Modality = modality if options.learned else options.learn_from
+            if source not in sources:
+                sources[source] = self.learn_side(source, getattr(sides, source), table, split)
+            found[modality] = sources[source]
+        return found
+
+    def learn_side(
+        self, modality: Modality, options: Any, table: Reference, split: ProtocolSplit
+    ) -> Reference:
+        """Let the extractor of one side learn, or find what it is told to use instead."""
+        if options.learned:
+            return find_learned(self.workspace.store, options.learned, options.registered_name)
+        return self.stage(
+            "learn",
+            learn,
+            table=table,
+            split=split.rows,
+            modality=modality,
+            extractor=options.registered_name,
+            options=options.arguments(),
+            longest_side=self.experiment.longest_side,
+            what=str(split),
+        )
+
+    def extract(self, sides: Pair | None, table: Reference, learned: BySide) -> BySide:
+        """Extract what both sides ask for, once: features, or scores."""
+        found: BySide = {}
+        for modality in MODALITIES if sides else ():
+            options = getattr(sides, modality)
+            asked = modality, options.model_dump_json(), learned.get(modality)
+            if asked not in self._extracted:
+                self._extracted[asked] = self.stage(
+                    "extract",
+                    extract,
+                    table=table,
+                    modality=modality,
+                    extractor=options.registered_name,
+                    options=options.arguments(),
+                    longest_side=self.experiment.longest_side,
+                    block_rows=self.experiment.block_rows,
+                    learned=learned.get(modality),
+                    max_bad_share=self.experiment.compute.max_bad_share,
+                )
+            found[modality] = self._extracted[asked]
+        return found
 
     def compare_methods(
-        self,
-        name: str,
-        seed: int,
-        table: Reference,
-        rows: Reference,
-        features: dict[Modality, Reference],
-        scores: dict[Modality, Reference],
+        self, split: ProtocolSplit, table: Reference, features: BySide, scores: BySide
     ) -> None:
         """Build curricula, then tune, train, encode and evaluate every method on one split."""
+        name, here = split.protocol, str(split)
         protocol, runs = self.experiment.protocols[name], self.selection.runs
-        here = f"{name}, split {seed}"
         sides = {f"{modality}_features": reference for modality, reference in features.items()}
-        split = {"table": table, "split": rows, "target": protocol.target}
+        samples = {"table": table, "split": split.rows, "target": protocol.target}
         curricula = None
         if self.experiment.curriculum:
             curricula = self.stage(
                 "curricula",
                 build_curricula,
-                **split,
+                **samples,
                 sketch_scores=scores["sketch"],
                 image_scores=scores["image"],
                 options=self.experiment.curriculum.pairing(),
@@ -158,7 +222,7 @@ class Chain:
                 tuning = self.stage(
                     "tune",
                     tune,
-                    **split,
+                    **samples,
                     **sides,
                     curricula=curricula,
                     method=options.registered_name,
@@ -175,7 +239,7 @@ class Chain:
             model = self.stage(
                 "train",
                 train,
-                **split,
+                **samples,
                 **sides,
                 curricula=curricula if arguments.get("mu") else None,
                 method=options.registered_name,
@@ -191,7 +255,7 @@ class Chain:
             scored = self.stage(
                 "evaluate",
                 evaluate,
-                **split,
+                **samples,
                 codes=codes,
                 **self.experiment.evaluation.model_dump(),
                 what=what,

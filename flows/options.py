@@ -29,6 +29,26 @@ from flows.grids import Grid, check_grid, grid_reader
 GRID = "tune"
 """Field of a method that holds its grid."""
 
+LEARNING: dict[str, Any] = {
+    "learn_from": (
+        Literal["sketch", "image"],
+        Field(
+            "sketch",
+            description="Whose extractor learns, with its options and from its training pictures, "
+            "what this one describes by",
+        ),
+    ),
+    "learned": (
+        str | None,
+        Field(
+            None,
+            description="Key of an artifact of the stage learn to use instead, in all splits "
+            "(cppcl store ls learn)",
+        ),
+    ),
+}
+"""Fields of a class that learns, beside the arguments of its constructor."""
+
 
 def check_name(name: str) -> str:
     """Refuse names that tables, files and dotted keys could not hold."""
@@ -84,7 +104,7 @@ class RegisteredOptions(Options):
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments for the class's constructor."""
-        return self.model_dump(exclude={type(self).discriminator(), GRID})
+        return self.model_dump(exclude={type(self).discriminator(), GRID, *LEARNING})
 
     def key_parameters(self) -> dict[str, Any]:
         """Arguments that belong in a key: JSON values, where files lie left out."""
@@ -98,6 +118,11 @@ class RegisteredOptions(Options):
         """Whether a field says where a file lies, or would if it were given."""
         annotation = type(self).model_fields[name].annotation
         return isinstance(getattr(self, name), Path) or Path in get_args(annotation)
+
+    @property
+    def learns(self) -> bool:
+        """Whether the class learns from training pictures before it is used."""
+        return LEARNING.keys() <= type(self).model_fields.keys()
 
     @property
     def registered_name(self) -> str:
@@ -136,6 +161,8 @@ def options_model(
         field = Field(default, description=meanings.get(parameter.name))
         fields[parameter.name] = (hints[parameter.name], field)
 
+    if getattr(registered, "learns", False):
+        fields |= LEARNING
     if tunable:
         reader = BeforeValidator(grid_reader(name, {key: hints[key] for key in list(fields)[1:]}))
         meaning = "Values to try of options: the best is chosen on training rows and trained"

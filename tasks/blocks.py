@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from cppcl.datasets.files import file_sha256
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features import make_extractor
-from cppcl.features.base import Extractor
+from cppcl.features.base import Extractor, Picture
 from cppcl.images import read_sample
 from storage import Reference, Store, write_block, write_block_note
 
@@ -31,20 +33,88 @@ class ExtractorSpec:
         Constructor arguments as JSON text, so that a worker can keep what it made.
     longest_side : int
         Pictures are reduced to this longest side, in pixels.
+    learned : Reference or None
+        A `learn` artifact, of an extractor that learns.
     """
 
     name: str
     options: str
     longest_side: int
+    learned: Reference | None = None
 
-    def make(self) -> Extractor:
-        """Extractor of this process, made once."""
-        return _extractor(self.name, self.options)
+    def make(self, store: str) -> Extractor:
+        """Extractor of this process, made once.
+
+        Parameters
+        ----------
+        store : str
+            Folder of the store, for what it learned.
+
+        Raises
+        ------
+        InputError
+            What was learned belongs to other options.
+        """
+        return _extractor(self.name, self.options, self.learned, store)
 
 
 @lru_cache(maxsize=4)
-def _extractor(name: str, options: str) -> Extractor:
-    return make_extractor(name, json.loads(options))
+def _extractor(name: str, options: str, learned: Reference | None, store: str) -> Extractor:
+    extractor = make_extractor(name, json.loads(options))
+    if learned is None:
+        return extractor
+    artifact = Store(store).open(learned)
+    names = [n.removeprefix(LEARNED) for n in artifact.names if n.startswith(LEARNED)]
+    return extractor.from_arrays({n: artifact.array(LEARNED + n) for n in names})
+
+
+LEARNED = "learned."
+"""Prefix of the arrays of a `learn` artifact."""
+
+
+@dataclass
+class TrainingPictures:
+    """Pictures to learn from; each pass over them decodes them anew, one at a time.
+
+    Attributes
+    ----------
+    root : str
+        Folder that the paths are relative to.
+    paths, digests : tuple of str
+        Files, and what their sha256 was when the data set was fetched.
+    longest_side : int
+        Pictures are reduced to this longest side, in pixels.
+    failures : dict of str to str
+        Files that cannot be read and were passed over, with the reason.
+    """
+
+    root: str
+    paths: tuple[str, ...]
+    digests: tuple[str, ...]
+    longest_side: int
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Picture]:
+        for path, digest in zip(self.paths, self.digests, strict=True):
+            sample = read_unchanged(self.root, path, digest, self.longest_side)
+            if isinstance(sample, InputError):
+                self.failures[path] = str(sample)
+            else:
+                yield sample
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What an extractor learned, by name, and the pictures that it could not learn from."""
+
+    arrays: dict[str, NDArray[Any]]
+    failures: dict[str, str]
+
+
+def learn_from(pictures: TrainingPictures, spec: ExtractorSpec) -> Learned:
+    """Fit an extractor; the one that this process extracts with stays as it is."""
+    extractor = make_extractor(spec.name, json.loads(spec.options)).fit(pictures)
+    return Learned(extractor.to_arrays(), pictures.failures)
 
 
 @dataclass(frozen=True)
@@ -115,7 +185,7 @@ def extract_block(
         If a file is gone, or another one, since the data set was fetched.
     """
     started = time.perf_counter()
-    extractor = spec.make()
+    extractor = spec.make(store)
     n = len(block.paths)
     values = np.zeros((n, extractor.dimension), dtype=np.float32)
     ok = np.zeros(n, dtype=bool)
@@ -130,19 +200,12 @@ def extract_block(
     failures: dict[str, str] = {}
     for row in np.flatnonzero(~ok):
         path = block.paths[row]
-        try:
-            samples.append(read_sample(Path(root), path, longest_side=spec.longest_side))
+        sample = read_unchanged(root, path, block.digests[row], spec.longest_side)
+        if isinstance(sample, InputError):
+            failures[path] = str(sample)
+        else:
+            samples.append(sample)
             rows.append(int(row))
-        except InputError as error:
-            if isinstance(error.__cause__, FileNotFoundError):
-                # Says nothing about the picture, so it must not be stored as its failure.
-                raise DataUnavailableError(
-                    f"{path} was in {root} when the data set was fetched, and is not there any "
-                    "more; put it back and run again: finished blocks are kept"
-                ) from error
-            failures[path] = str(error)
-        # Features of what it is now must not be stored, and found again, as of what it was.
-        check_unchanged(Path(root), path, block.digests[row])
     for row, result in zip(rows, transform_each(extractor, samples), strict=True):
         path = block.paths[row]
         if isinstance(result, InputError):
@@ -155,6 +218,32 @@ def extract_block(
     write_block_note(partial, "failures", block.number, failures)
     write_block(partial, "ok", block.number, ok)
     return BlockReport(block.number, n, len(failures), time.perf_counter() - started)
+
+
+def read_unchanged(
+    root: str, path: str, digest: str, longest_side: int
+) -> NDArray[Any] | InputError:
+    """Read one sample, or return why it cannot be used.
+
+    Raises
+    ------
+    DataUnavailableError
+        If the file is gone, or another one, since the data set was fetched.
+    """
+    sample: NDArray[Any] | InputError
+    try:
+        sample = read_sample(Path(root), path, longest_side=longest_side)
+    except InputError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            # Says nothing about the picture, so it must not be stored as its failure.
+            raise DataUnavailableError(
+                f"{path} was in {root} when the data set was fetched, and is not there any "
+                "more; put it back and run again: finished blocks are kept"
+            ) from error
+        sample = error
+    # Features of what it is now must not be stored, and found again, as of what it was.
+    check_unchanged(Path(root), path, digest)
+    return sample
 
 
 def check_unchanged(root: Path, path: str, digest: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.table import Modality, SampleTable
-from cppcl.errors import TooManyBadPicturesError
+from cppcl.errors import InputError, TooManyBadPicturesError
 from cppcl.features import make_extractor
 from cppcl.images import read_sample
 from storage import Artifact, Recipe, Reference, Store, Writer
@@ -38,16 +38,20 @@ def extract_features(
     options: dict[str, Any],
     longest_side: int,
     block_rows: int,
+    learned: Reference | None = None,
     max_bad_share: float = 0.1,
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the features of every sample of a modality, one row a sample.
 
     A picture that cannot be used keeps its row with ``ok`` false. Rows of pictures that an
-    earlier artifact of the same extractor has are copied from it.
+    earlier artifact of the same extractor has are copied from it. `learned` is the `learn`
+    artifact that an extractor which learns describes pictures by.
 
     Raises
     ------
+    InputError
+        If an extractor learns and is not given what it learned, or that of other options.
     TooManyBadPicturesError
         If more than ``max_bad_share`` of the pictures fail; what was extracted is kept.
     """
@@ -62,10 +66,19 @@ def extract_features(
         "longest_side": longest_side,
         "block_rows": block_rows,
     }
-    recipe = Recipe("extract", f"{VERSION}.{made.version}", parameters, {"table": table})
-    spec = ExtractorSpec(extractor, json.dumps(options, sort_keys=True), longest_side)
+    if made.learns and learned is None:
+        raise InputError(
+            f"feature extractor {extractor!r} learns from training pictures and was given nothing "
+            "that it learned; run the stage 'learn' first, or set learned to one of its keys"
+        )
+    inputs = {"table": table} | ({} if learned is None else {"learned": learned})
+    recipe = Recipe("extract", f"{VERSION}.{made.version}", parameters, inputs)
+    spec = ExtractorSpec(extractor, json.dumps(options, sort_keys=True), longest_side, learned)
+    what = f"{modality} {extractor}" + (f", learned {learned.key[:8]}" if learned else "")
 
     def create(writer: Writer) -> None:
+        if learned is not None:
+            spec.make(str(store.root))  # refused here, before the cluster starts
         pictures = open_pictures(store, table)
         rows = len(pictures.table.rows(modality))
         writer.array(
@@ -75,20 +88,18 @@ def extract_features(
         pending = writer.pending_blocks("ok")
         n_blocks = -(-rows // block_rows)
         if len(pending) < n_blocks:
-            say(
-                f"{modality} {extractor}: {n_blocks - len(pending)} of {n_blocks} blocks were done"
-            )
+            say(f"{what}: {n_blocks - len(pending)} of {n_blocks} blocks were done")
         copies = {} if mode == "force" else known_rows(store, recipe)
         blocks = [make_block(pictures.table, modality, n, block_rows, copies) for n in pending]
         seconds = 0.0
         copied = sum(len(copy.rows) for block in blocks for copy in block.copies)
-        with prefect_progress(f"{modality} {extractor}") as show:
+        with prefect_progress(what) as show:
             for report in run_blocks(
                 blocks, str(writer.path), str(pictures.root), spec, made.device, str(store.root)
             ):
                 seconds += report.seconds
                 done = n_blocks - len(pending) + report.number_done
-                tell(Progress("extract", f"{modality} {extractor}", done, n_blocks))
+                tell(Progress("extract", what, done, n_blocks))
                 show(done / n_blocks)
         failures = {
             path: reason
@@ -99,7 +110,7 @@ def extract_features(
         # Options may name a local file; what takes part in the key is that file's content.
         writer.note(worker_seconds=seconds, copied_rows=copied, options=options)
 
-    result = produce(store, recipe, create, mode=mode, what=f"{modality} {extractor}")
+    result = produce(store, recipe, create, mode=mode, what=what)
     check_failures(store.open(result.reference), max_bad_share)
     return result
 
@@ -140,6 +151,8 @@ def known_rows(store: Store, recipe: Recipe) -> dict[str, tuple[Reference, int]]
         if artifact.reference == recipe.reference or artifact.version != recipe.version:
             continue
         if any(artifact.parameters.get(name) != value for name, value in wanted.items()):
+            continue
+        if artifact.inputs.get("learned") != recipe.inputs.get("learned"):
             continue
         table = open_pictures(store, artifact.inputs["table"]).table
         ok = artifact.array("ok")

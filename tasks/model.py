@@ -71,7 +71,8 @@ class Model:
             raise InputError(f"-k {k} must be at least 1")
         spec = extractor_of(self.workspace.store.open(self.training.inputs["sketch_features"]))
         sketch = decode_picture(picture, longest_side=spec.longest_side)
-        code = self.method.encode_sketches(spec.make().transform([sketch]))
+        extractor = spec.make(str(self.workspace.store.root))
+        code = self.method.encode_sketches(extractor.transform([sketch]))
         if not code.any():
             raise InputError(
                 f"{picture}: the model finds nothing it knows in it (its code is all zero), so no "
@@ -105,6 +106,7 @@ def extractor_of(features: Artifact) -> ExtractorSpec:
         parameters["extractor"],
         json.dumps(features.run["notes"]["options"], sort_keys=True),
         parameters["longest_side"],
+        features.inputs.get("learned"),
     )
 
 
@@ -159,6 +161,7 @@ def index_folder(
         options=features.run["notes"]["options"],
         longest_side=features.parameters["longest_side"],
         block_rows=features.parameters["block_rows"],
+        learned=features.inputs.get("learned"),
         max_bad_share=max_bad_share,
     )
     encoded = encode_features(

@@ -3,7 +3,8 @@
 DESCRIPTIONS = {
     "fetch": ("sample table: id, sha256, label, group a picture", "the data set"),
     "split": ("training and test rows", "fetch"),
-    "extract": ("features, and scores, of every picture", "fetch"),
+    "learn": ("what extractors learn, where they do, from training pictures", "split"),
+    "extract": ("features, and scores, of every picture", "fetch, learn"),
     "curricula": ("pairs (harder, easier) of training samples", "split, extract"),
     "tune": ("options chosen on the training rows, where there is a grid", "split, extract"),
     "train": ("a trained method: dictionaries, projections", "split, extract, curricula, tune"),

@@ -182,10 +182,12 @@ def workspace(tmp_path: Path) -> Any:
 
 @contextmanager
 def extract_here() -> Iterator[list[str]]:
-    """Extract and tune in this process, without Dask; gives the pictures that are decoded."""
+    """Extract, learn and tune in this process, without Dask; gives the pictures decoded."""
     import tasks.blocks
     import tasks.extract
+    import tasks.learn
     import tasks.tune
+    from tasks.blocks import learn_from
 
     decoded: list[str] = []
     read_sample = tasks.blocks.read_sample
@@ -202,6 +204,7 @@ def extract_here() -> Iterator[list[str]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tasks.blocks, "read_sample", read)
         patch.setattr(tasks.extract, "run_blocks", run)
+        patch.setattr(tasks.learn, "run_job", lambda p, spec, device: learn_from(p, spec))
         patch.setattr(tasks.tune, "run_jobs", lambda work, jobs, device: map(work, jobs))
         yield decoded
 

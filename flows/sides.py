@@ -1,0 +1,77 @@
+"""Extractors of the two modalities: for features, and for the scores of curricula."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from cppcl.datasets.table import MODALITIES
+from cppcl.features import EXTRACTORS
+from cppcl.features.learning import LearningExtractor
+from flows.options import Options, RegisteredOptions, any_of
+
+ExtractorOptions = any_of(EXTRACTORS, discriminator="name")
+
+
+class Pair(Options):
+    """An extractor for each modality; one may describe by what the other learned."""
+
+    sketch: ExtractorOptions = Field(description="Extractor for sketches")
+    image: ExtractorOptions = Field(description="Extractor for images")
+
+    @model_validator(mode="after")
+    def check_learners(self) -> Self:
+        """Refuse an extractor that could not use what the other one learns."""
+        for modality in MODALITIES:
+            learner = getattr(self, modality)
+            if not learner.learns or learner.learned or learner.learn_from == modality:
+                continue
+            side = learner.learn_from
+            source = getattr(self, side)
+            if source.registered_name != learner.registered_name:
+                raise ValueError(
+                    f"{modality}.learn_from={side}: {learner.registered_name!r} cannot describe "
+                    f"by what {source.registered_name!r} learns; set learn_from to {modality}, or "
+                    "give both sides the same extractor"
+                )
+            needed, learned = shapes_learned(learner), shapes_learned(source)
+            if needed != learned:
+                raise ValueError(
+                    f"{modality}.learn_from={side}: the {modality} extractor needs arrays of the "
+                    f"shapes {needed}, but the {side} extractor learns {learned}; give both the "
+                    f"same numbers, or set learn_from to {modality}"
+                )
+        return self
+
+
+def shapes_learned(options: RegisteredOptions) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of what an extractor learns."""
+    extractor = EXTRACTORS[options.registered_name](**options.arguments())
+    return extractor.shapes if isinstance(extractor, LearningExtractor) else {}
+
+
+class Sides(Pair):
+    """Extractors of the two modalities."""
+
+
+class CurriculumOptions(Pair):
+    """How scores become pairs (harder, easier); Section 4 of the paper."""
+
+    sketch: ExtractorOptions = Field(description="Easiness score of sketches, an extractor")
+    image: ExtractorOptions = Field(description="Easiness score of images, an extractor")
+    delta: float = Field(
+        0.5,
+        ge=0,
+        allow_inf_nan=False,
+        description="Least difference of scores, in standard deviations",
+    )
+    rho: float = Field(0.3, gt=0, le=1, description="Share of the admissible pairs that is kept")
+    scope: Literal["auto", "within_class", "global"] = Field(
+        "auto", description="Pairs within a class, of any two samples, or chosen by the classes"
+    )
+    seed: int = Field(0, ge=0, description="Seed of the subsample of pairs")
+
+    def pairing(self) -> dict[str, Any]:
+        """Options of the step from scores to pairs."""
+        return self.model_dump(include={"delta", "rho", "scope", "seed"})

@@ -1,0 +1,157 @@
+"""Let an extractor learn from the training pictures of a split."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import json
+from typing import Any
+
+from cppcl.datasets.table import Modality
+from cppcl.errors import InputError
+from cppcl.features import EXTRACTORS, make_extractor
+from cppcl.features.base import Extractor, Picture
+from storage import Recipe, Reference, Store, Writer
+from tasks import cluster
+from tasks.blocks import LEARNED, ExtractorSpec, Learned, TrainingPictures, learn_from
+from tasks.build_curricula import training_rows
+from tasks.fetch import open_pictures
+from tasks.progress import say
+from tasks.split import open_split
+from tasks.stage import Mode, StageResult, produce, stage_task
+from tasks.workspace import Workspace
+
+VERSION = "1"
+MEND = "raise compute.memory_per_worker, or lower longest_side or what the extractor samples"
+
+
+def learn_features(
+    *,
+    workspace: Workspace,
+    table: Reference,
+    split: Reference,
+    modality: Modality,
+    extractor: str,
+    options: dict[str, Any],
+    longest_side: int,
+    what: str = "",
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish what an extractor learns from the training pictures of a modality.
+
+    The key holds their content, whatever they are called and whichever split they train in; they
+    are given in the order of their sha256. Pictures that cannot be read are passed over. How
+    what was learned looks is published too, as ``keyshapes.png``, where the extractor draws it.
+
+    Raises
+    ------
+    InputError
+        If the split has no training pictures, or nothing can be learned from them.
+    """
+    store = workspace.store
+    made = make_extractor(extractor, options)
+    pictures = training_pictures(store, table, split, modality, longest_side)
+    what = f"{modality} {extractor}, {what}" if what else f"{modality} {extractor}"
+    if not pictures.paths:
+        other = "image" if modality == "sketch" else "sketch"
+        raise InputError(
+            f"{what}: no {modality} of the split is for training, so nothing can be learned; set "
+            f"learn_from: {other}, or learned to the key of what was learned elsewhere"
+        )
+    digests = "".join(f"{digest}\n" for digest in pictures.digests)
+    parameters: dict[str, Any] = {
+        "extractor": extractor,
+        "options": made.parameters(),
+        "longest_side": longest_side,
+        "n_pictures": len(pictures.digests),
+        "pictures": hashlib.sha256(digests.encode()).hexdigest(),
+    }
+    recipe = Recipe("learn", version_of(made), parameters)
+    spec = ExtractorSpec(extractor, json.dumps(options, sort_keys=True), longest_side)
+
+    def create(writer: Writer) -> None:
+        try:
+            learned = run_job(pictures, spec, made.device)
+        except InputError as error:
+            raise InputError(f"{what}: {error}") from error
+        for name, values in learned.arrays.items():
+            writer.put_array(LEARNED + name, values)
+        writer.put_text("pictures.sha256", digests)
+        # Where they lie does not belong to what was learned.
+        writer.note(skipped=learned.failures)
+        if draw := getattr(made.from_arrays(learned.arrays), "keyshapes_picture", None):
+            writer.put_bytes("keyshapes.png", as_png(draw()))
+        n, skipped = len(pictures.paths), len(learned.failures)
+        say(
+            f"{what}: learned from {n - skipped} of {n} training pictures "
+            f"(learn/{recipe.key[:12]})"
+        )
+
+    return produce(store, recipe, create, mode=mode, what=what)
+
+
+learn = stage_task(learn_features)
+
+
+def training_pictures(
+    store: Store, table: Reference, split: Reference, modality: Modality, longest_side: int
+) -> TrainingPictures:
+    """Training pictures of one modality, by sha256: no other row of the table is looked at."""
+    pictures = open_pictures(store, table)
+    samples = pictures.table
+    rows = samples.rows(modality)[training_rows(open_split(store, split), modality)]
+    ordered = sorted((samples.sha256[row], samples.paths[row]) for row in rows)
+    return TrainingPictures(
+        root=str(pictures.root),
+        paths=tuple(path for _, path in ordered),
+        digests=tuple(digest for digest, _ in ordered),
+        longest_side=longest_side,
+    )
+
+
+def run_job(pictures: TrainingPictures, spec: ExtractorSpec, device: str) -> Learned:
+    """Learn on the cluster, as one job."""
+    work = functools.partial(learn_from, spec=spec)
+    ((_, learned),) = cluster.run(work, [pictures], device=device, name="learn", mend=MEND)
+    result: Learned = learned
+    return result
+
+
+def version_of(extractor: Extractor | type[Extractor]) -> str:
+    """Code version of what an extractor learns."""
+    return f"{VERSION}.{extractor.version}"
+
+
+def find_learned(store: Store, key: str, extractor: str) -> Reference:
+    """Return the `learn` artifact that a key, or the beginning of one, names.
+
+    Raises
+    ------
+    UnknownReferenceError
+        If there is none, or more than one.
+    InputError
+        If another extractor learned it, or another version of this one.
+    """
+    reference = store.resolve(key, "learn")
+    artifact = store.open(reference)
+    if (other := artifact.parameters["extractor"]) != extractor:
+        raise InputError(
+            f"learned={key}: {reference} is what {other!r} learned, but the feature extractor is "
+            f"{extractor!r}; 'cppcl store ls learn' lists what there is"
+        )
+    if artifact.version != version_of(EXTRACTORS[extractor]):
+        raise InputError(
+            f"learned={key}: {reference} was learned by an older or newer {extractor!r}; leave "
+            "learned out to learn anew"
+        )
+    return reference
+
+
+def as_png(picture: Picture) -> bytes:
+    """Encode a picture as PNG."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, format="PNG", optimize=True)
+    return file.getvalue()
