@@ -33,7 +33,7 @@ from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.stages import STAGES
 from tasks.workspace import Workspace
 
-VERSION = "3"
+VERSION = "4"
 LIBRARIES = ("cppcl", "numpy", "scipy", "torch", "zarr", "dask", "prefect", "scikit-image")
 
 Scores = dict[str, dict[str, list[Reference]]]
@@ -121,7 +121,11 @@ def protocol_result(
     return replace(
         result,
         methods={
-            method: replace(scores, history=history_of(store, methods[method][0]))
+            method: replace(
+                scores,
+                history=history_of(store, methods[method][0]),
+                training=training_of(store, methods[method]),
+            )
             for method, scores in result.methods.items()
         },
         grid=result_grid(store, served, methods[served][0], pictures, configuration),
@@ -165,10 +169,27 @@ def measured(
     )
 
 
+def model_of(store: Store, evaluation: Reference) -> Artifact:
+    """Trained method behind an evaluation."""
+    codes = store.open(store.open(evaluation).inputs["codes"])
+    return store.open(codes.inputs["model"])
+
+
+def training_of(store: Store, evaluations: list[Reference]) -> dict[str, float]:
+    """Seconds of training and largest deviation of pacing variables, means over splits."""
+    models = [model_of(store, evaluation) for evaluation in evaluations]
+    found = {"seconds": float(np.mean([model.run["seconds"] for model in models]))}
+    for modality in MODALITIES:
+        name = f"history.{modality}_sd_v"
+        if all(name in model.names for model in models):
+            largest = [float(model.array(name).max()) for model in models]
+            found[f"sd of v, {modality}"] = float(np.mean(largest))
+    return found
+
+
 def history_of(store: Store, evaluation: Reference) -> dict[str, NDArray[Any]]:
     """Training curves behind an evaluation, as ``panel`` or ``panel/curve``."""
-    codes = store.open(store.open(evaluation).inputs["codes"])
-    model = store.open(codes.inputs["model"])
+    model = model_of(store, evaluation)
     curves = {}
     for name in model.names:
         kind, _, curve = name.partition(".")

@@ -75,6 +75,8 @@ class MethodResult:
     history : dict of str to array_like, (iterations,)
         Curves of one training run. A key is ``panel`` or ``panel/curve``: ``objective``,
         ``gamma``, ``mean v/sketch``, ``mean v/image``.
+    training : dict of str to float
+        How training went, means over splits: seconds, deviation of the pacing variables.
     query_scores : sequence of QueryScores
         Of each split, as `scores`; where there are none, nothing is compared.
     """
@@ -84,6 +86,7 @@ class MethodResult:
     cumulative_match: ArrayLike | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     history: Mapping[str, ArrayLike] = field(default_factory=dict)
+    training: Mapping[str, float] = field(default_factory=dict)
     query_scores: Sequence[QueryScores] = ()
 
     def __post_init__(self) -> None:

@@ -99,6 +99,7 @@ def _section(name: str, protocol: ProtocolResult, pictures: dict[str, bytes]) ->
         "sentence": comparisons.difference_sentence(protocol),
         "matches": tables.match_table(protocol),
         "counts": tables.count_table(protocol),
+        "training": tables.training_table(protocol),
         "flat": all(np.ptp(curve) < 1e-9 for curve in curves),
         "uris": {kind: png_uri(png) for kind, png in pictures.items() if kind != "grid"},
         "grid": _grid(protocol.grid) if protocol.grid else None,

@@ -86,6 +86,21 @@ def count_table(protocol: ProtocolResult) -> Table | None:
     return Table(keys, rows)
 
 
+def training_table(protocol: ProtocolResult) -> Table | None:
+    """How training went; None where it is not known."""
+    keys = _first_seen(method.training for method in protocol.methods.values())
+    if not keys:
+        return None
+    rows = [
+        (
+            name,
+            [Cell(f"{method.training[k]:.2g}" if k in method.training else "–") for k in keys],
+        )
+        for name, method in protocol.methods.items()
+    ]
+    return Table(keys, rows)
+
+
 def headline(protocol: ProtocolResult) -> str:
     """Best method by the main score of the protocol, beside chance."""
     key = protocol.main_score

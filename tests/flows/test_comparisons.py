@@ -136,6 +136,23 @@ def test_the_report_holds_the_same_numbers(chain: Any, summary: Any) -> None:
     assert page.count("<h3>Beside the published numbers</h3>") == 1
 
 
+def test_the_report_tells_how_training_went(chain: Any) -> None:
+    from tasks.render_report import model_of, training_of
+
+    store = chain.workspace.store
+    references = chain.record.scores["instance"]["cprl"]
+    found = training_of(store, references)
+    models = [model_of(store, reference) for reference in references]
+    largest = [model.array("history.image_sd_v").max() for model in models]
+    assert found["sd of v, image"] == pytest.approx(np.mean(largest))
+    assert found["seconds"] == pytest.approx(np.mean([model.run["seconds"] for model in models]))
+    assert set(training_of(store, chain.record.scores["instance"]["centred_cosine"])) == {
+        "seconds"
+    }
+    page = store.open(chain.pieces["report"][0].reference).text("report.html")
+    assert "sd of v, sketch" in page
+
+
 def test_instances_of_a_split_file_are_compared_by_rank_1(chain: Any) -> None:
     from tasks.render_report import measured
 

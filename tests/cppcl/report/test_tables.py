@@ -9,6 +9,7 @@ from cppcl.report.tables import (
     score_table,
     score_text,
     score_title,
+    training_table,
 )
 
 FLAT = np.full(101, 0.5)
@@ -59,6 +60,20 @@ def test_match_table():
     assert [cell.text for cell in first] == [f"{100 * curve[k - 1]:.1f}" for k in (1, 2, 3, 5, 10)]
     assert [cell.best for cell in first] == [False] * 4 + [True]
     assert match_table(small()) is None
+
+
+def test_training_table():
+    methods = {
+        "a": method({"map": 0.5}, training={"seconds": 12.34, "sd of v, sketch": 0.0456}),
+        "b": method({"map": 0.5}, training={"seconds": 0.5}),
+    }
+    table = training_table(ProtocolResult("p", "", {}, methods))
+    assert table.columns == ["seconds", "sd of v, sketch"]
+    assert [[cell.text for cell in cells] for _, cells in table.rows] == [
+        ["12", "0.046"],
+        ["0.5", "–"],
+    ]
+    assert training_table(ProtocolResult("p", "", {}, {"a": method({"map": 0.5})})) is None
 
 
 def test_count_table():
