@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cppcl.metrics import summarise
-from cppcl.report import ProtocolResult
+from cppcl.report import ProtocolResult, PublishedScores
 from flows.config import Protocol
 from storage import Reference, Store
 from tasks.render_report import measured
@@ -104,7 +104,7 @@ class RunRecord:
         ]
         found = {
             "differences": {r.name: differences(r) for r in results if r.differences},
-            "published": {r.name: published(r) for r in results if r.published},
+            "published": {r.name: published(r, r.published) for r in results if r.published},
         }
         return {kind: of_protocols for kind, of_protocols in found.items() if of_protocols}
 
@@ -145,13 +145,12 @@ def differences(result: ProtocolResult) -> dict[str, Any]:
     }
 
 
-def published(result: ProtocolResult) -> dict[str, Any]:
+def published(result: ProtocolResult, scores: PublishedScores) -> dict[str, Any]:
     """Every method's score beside the published one, as plain data."""
-    options = result.published
     return {
-        "source": options.source,
-        "score": options.score,
-        "trials": options.trials,
+        "source": scores.source,
+        "score": scores.score,
+        "trials": scores.trials,
         "methods": {
             name: {
                 "title": row.title,

@@ -63,8 +63,8 @@ def published_title(protocol: ProtocolResult) -> str:
     if protocol.published is None:
         return ""
     trials = protocol.published.trials
-    over = f", over {splits_text(trials)} there" if trials else ""
-    return f"{protocol.published.source}: {score_title(protocol.published.score)}{over}"
+    over = f" ({splits_text(trials)})" if trials else ""
+    return f"{protocol.published.source}{over}: {score_title(protocol.published.score)}"
 
 
 def published_text(score: str, value: float | None) -> str:

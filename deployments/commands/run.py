@@ -87,7 +87,7 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
 def show_published(protocol: str, found: dict[str, Any], terminal: Terminal) -> None:
     """Table of what every method reached beside what a publication reports."""
     trials, methods = found["trials"], found["methods"].values()
-    over = f" over {splits_text(trials)}" if trials else ""
+    over = f" ({splits_text(trials)})" if trials else ""
     fewer = any(row["first_mean"] is not None for row in methods)
     first = [f"first {splits_text(trials)}"] if fewer else []
     terminal.table(

@@ -79,7 +79,7 @@ def test_tables_stand_below_the_scores_of_their_protocol() -> None:
         lines.index(line)
         for line in (
             "tiny, random: per cent, mean ± sd over splits",
-            "random, beside Table 1 of the paper over 5 splits: rank_1, per cent",
+            "random, beside Table 1 of the paper (5 splits): rank_1, per cent",
             "method published ours first 5 splits 95 % interval verdict",
             "CPRL, B 98.6 98.5 ± 1.2 99.0 ± 0.2 [97.5, 99.5] level",
             "cca – 98.5 ± 1.2 99.0 ± 0.2 [97.5, 99.5] –",

@@ -150,7 +150,7 @@ def test_page_compares_methods(html, data):
     ]
     assert ["<h3>Beside the published numbers</h3>" in s for s in sections] == [False, True]
     for expected in (
-        "Table 1 of a publication: rank-5 (%), over 2 splits there.",
+        "Table 1 of a publication (2 splits): rank-5 (%).",
         '<th scope="row">CPRL, B (μ = 0)</th><td>81.25</td>',
         '<th scope="row">ridge CCA</th><td>–</td>',
         '<th scope="row">raw cosine</th><td>99.0</td>',
