@@ -19,7 +19,7 @@ from tasks.encode import encode
 from tasks.evaluate import evaluate
 from tasks.extract import extract
 from tasks.fetch import fetch
-from tasks.learn import find_learned, learn
+from tasks.learn import find_learned, learn, say_test_pictures
 from tasks.render_report import render_report
 from tasks.split import split
 from tasks.train import train
@@ -161,7 +161,10 @@ class Chain:
     ) -> Reference:
         """Let the extractor of one side learn, or find what it is told to use instead."""
         if options.learned:
-            return find_learned(self.workspace.store, options.learned, options.registered_name)
+            store = self.workspace.store
+            learned = find_learned(store, options.learned, options.registered_name)
+            say_test_pictures(store, learned, table=table, split=split.rows, what=str(split))
+            return learned
         return self.stage(
             "learn",
             learn,

@@ -8,14 +8,14 @@ import io
 import json
 from typing import Any
 
-from cppcl.datasets.table import Modality
+from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS, make_extractor
 from cppcl.features.base import Extractor, Picture
 from storage import Recipe, Reference, Store, Writer
 from tasks import cluster
 from tasks.blocks import LEARNED, ExtractorSpec, Learned, TrainingPictures, learn_from
-from tasks.build_curricula import training_rows
+from tasks.build_curricula import test_rows, training_rows
 from tasks.fetch import open_pictures
 from tasks.progress import say
 from tasks.split import open_split
@@ -23,6 +23,7 @@ from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
 VERSION = "1"
+PICTURES = "pictures.sha256"
 MEND = "raise compute.memory_per_worker, or lower longest_side or what the extractor samples"
 
 
@@ -77,7 +78,7 @@ def learn_features(
             raise InputError(f"{what}: {error}") from error
         for name, values in learned.arrays.items():
             writer.put_array(LEARNED + name, values)
-        writer.put_text("pictures.sha256", digests)
+        writer.put_text(PICTURES, digests)
         # Where they lie does not belong to what was learned.
         writer.note(skipped=learned.failures)
         if draw := getattr(made.from_arrays(learned.arrays), "keyshapes_picture", None):
@@ -146,6 +147,21 @@ def find_learned(store: Store, key: str, extractor: str) -> Reference:
             "learned out to learn anew"
         )
     return reference
+
+
+def say_test_pictures(
+    store: Store, learned: Reference, *, table: Reference, split: Reference, what: str
+) -> None:
+    """Tell of test pictures of a split that are among those that a `learn` artifact came from."""
+    samples, rows_of = open_pictures(store, table).table, open_split(store, split)
+    teachers = set(store.open(learned).text(PICTURES).split())
+    for modality in MODALITIES:
+        rows = samples.rows(modality)[test_rows(rows_of, modality)]
+        if seen := sum(samples.sha256[row] in teachers for row in rows):
+            say(
+                f"{what}: {seen} of {len(rows)} test {modality} pictures are among those that "
+                f"learned={learned.key[:12]} was learned from, so scores may be too high"
+            )
 
 
 def as_png(picture: Picture) -> bytes:

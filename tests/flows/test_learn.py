@@ -19,6 +19,7 @@ from flows.load import load_experiment
 from flows.selection import Selection
 from storage import Reference, UnknownReferenceError
 from tasks.fetch import open_pictures
+from tasks.progress import listening
 from tasks.split import open_split
 from tasks.stage import StageNotStoredError
 from tasks.stages import STAGES
@@ -228,6 +229,20 @@ def test_what_is_stored_may_be_used_instead(
     both = until("extract", write(image={**IMAGE, "learned": str(learned)}), place)
     assert len(references(both, "learn sketch lks instance")) == 2
     assert references(both, "extract image lks") == references(first, "extract image lks")[1:]
+
+
+def test_a_run_says_which_test_pictures_taught_what_it_uses(
+    first: Any, write: Callable[..., Path], until: Callable[..., Any], place: Workspace
+) -> None:
+    learned = references(first, "learn sketch lks instance")[1]
+    said: list[str] = []
+    with listening(on_message=said.append):
+        until("learn", write(sketch={**SKETCH, "learned": learned.key}), place)
+    taught = set(paths_of(first, 1, "train_sketches"))
+    seen = len(taught & set(paths_of(first, 0, "test_sketches")))
+    assert 0 < seen < 5
+    (message,) = {line for line in said if "learned" in line}
+    assert message.startswith(f"instance, split 0: {seen} of 5 test sketch pictures are among")
 
 
 def test_what_learns_nothing_is_extracted_once_beside_what_learns(

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pytest
 
+import tasks.extract
 import tasks.learn
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features import Lks
@@ -285,17 +286,17 @@ def test_an_interrupted_extraction_goes_on(
 
 
 def test_an_extractor_that_learns_needs_what_it_learned(
-    learning: Learning, inline_blocks: list[str]
+    learning: Learning, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(InputError, match=r"'lks' learns .* run the stage 'learn' first"):
         learning.extract(None)
     learned = learning.learn().reference
-    inline_blocks.clear()
-    with pytest.raises(InputError, match="belong to another extractor or to other options"):
-        learning.extract(learned, options={**NUMBERS, "n_keyshapes": 7})
-    with pytest.raises(InputError, match="Pixels learns nothing"):
-        learning.extract(learned, extractor="pixels", options={})
-    assert inline_blocks == []
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks.extract, "run_blocks", lambda *a: pytest.fail("workers were asked"))
+        with pytest.raises(InputError, match="belong to another extractor or to other options"):
+            learning.extract(learned, options={**NUMBERS, "n_keyshapes": 7})
+        with pytest.raises(InputError, match="Pixels learns nothing"):
+            learning.extract(learned, extractor="pixels", options={})
     # Options that do not change the form of what was learned may differ.
     assert learning.extract(learned, options={**NUMBERS, "blocks": 3})
 
