@@ -76,7 +76,7 @@ def publish_record(
     record: RunRecord, experiment: Experiment, workspace: Workspace, started: datetime
 ) -> dict[str, Any]:
     """Write the record of a run, and show its scores where Prefect's users look."""
-    summary = record.summary(workspace.store, experiment.protocols)
+    summary = record.summary(workspace.store)
     rows = [
         {"protocol": protocol, "method": method, **{k: round(v, 4) for k, v in scores.items()}}
         for protocol, methods in summary["metrics"].items()

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from cppcl.metrics import summarise
-from cppcl.report import ProtocolResult, PublishedScores
-from flows.config import Protocol
+from cppcl.report.comparisons import COMPARISONS
 from storage import Reference, Store
-from tasks.render_report import measured
 from tasks.stage import StageResult
 from tasks.stages import STAGES
 
@@ -90,37 +87,28 @@ class RunRecord:
             table[protocol]["chance"] = summarise([d["chance"] for d in first])
         return table
 
-    def comparisons(
-        self, store: Store, protocols: Mapping[str, Protocol]
-    ) -> dict[str, dict[str, Any]]:
-        """``differences`` of the first method from others, and ours beside ``published`` scores.
+    def comparisons(self, store: Store) -> dict[str, Any]:
+        """``differences`` of methods and ``published`` scores beside ours, as the report has them.
 
-        By protocol; each is left out where no protocol has any.
+        Each is left out where the report shows none.
         """
-        results = [
-            measured(store, name, self.scores[name], protocol.model_dump(mode="json"))
-            for name, protocol in protocols.items()
-            if name in self.scores and (protocol.published or len(self.scores[name]) > 1)
-        ]
-        found = {
-            "differences": {r.name: differences(r) for r in results if r.differences},
-            "published": {r.name: published(r, r.published) for r in results if r.published},
-        }
-        return {kind: of_protocols for kind, of_protocols in found.items() if of_protocols}
+        for result in self.results.get("report", ()):
+            report = store.open(result.reference)
+            if COMPARISONS in report.names:
+                return dict(report.json(COMPARISONS))
+        return {}
 
-    def summary(
-        self, store: Store, protocols: Mapping[str, Protocol] | None = None
-    ) -> dict[str, Any]:
+    def summary(self, store: Store) -> dict[str, Any]:
         """Return the record that ``cppcl run --json`` prints.
 
-        ``differences`` and ``published`` are there where methods are compared, which needs the
-        protocols, and ``tuned`` where there are grids.
+        ``differences`` and ``published`` are there where the report compares methods, and
+        ``tuned`` where there are grids.
         """
         stages = [stage for stage in STAGES if stage in self.results]
         return {
             "experiment": self.experiment,
             "metrics": self.metrics(store),
-            **self.comparisons(store, protocols or {}),
+            **self.comparisons(store),
             "artifacts": {s: self.results[s][0].reference.key for s in stages},
             "seconds": {s: round(sum(r.seconds for r in self.results[s]), 3) for s in stages},
             "cached": {s: all(r.cached for r in self.results[s]) for s in stages},
@@ -131,39 +119,6 @@ class RunRecord:
     def all_artifacts(self) -> list[str]:
         """Every reference of the run, as text."""
         return sorted({str(r.reference) for results in self.results.values() for r in results})
-
-
-def differences(result: ProtocolResult) -> dict[str, Any]:
-    """Differences of the first method from every other one, as plain data."""
-    return {
-        "first": next(iter(result.methods)),
-        "score": result.main_score,
-        "methods": {
-            name: {**asdict(difference), "verdict": difference.verdict}
-            for name, difference in result.differences.items()
-        },
-    }
-
-
-def published(result: ProtocolResult, scores: PublishedScores) -> dict[str, Any]:
-    """Every method's score beside the published one, as plain data."""
-    return {
-        "source": scores.source,
-        "score": scores.score,
-        "trials": scores.trials,
-        "methods": {
-            name: {
-                "title": row.title,
-                "published": row.published,
-                **asdict(row.interval),
-                "std": row.std,
-                "first_mean": row.first_mean,
-                "first_std": row.first_std,
-                "verdict": row.verdict,
-            }
-            for name, row in result.beside_published.items()
-        },
-    }
 
 
 def peak_memory_bytes() -> int:

@@ -33,7 +33,7 @@ from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.stages import STAGES
 from tasks.workspace import Workspace
 
-VERSION = "4"
+VERSION = "5"
 LIBRARIES = ("cppcl", "numpy", "scipy", "torch", "zarr", "dask", "prefect", "scikit-image")
 
 Scores = dict[str, dict[str, list[Reference]]]

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from typing import Any
+
 from cppcl.comparison import Interval
 from cppcl.report.data import ProtocolResult, ReportData
 from cppcl.report.published import as_printed
 from cppcl.report.tables import Cell, Table, csv_text, is_percent, score_text, score_title
+
+COMPARISONS = "comparisons.json"
+"""File of a report that holds `comparisons`."""
 
 
 def difference_table(protocol: ProtocolResult) -> Table | None:
@@ -123,6 +130,48 @@ def published_csv(data: ReportData) -> str | None:
         "first_mean,first_std,verdict"
     )
     return csv_text(header.split(","), rows) if rows else None
+
+
+def comparisons(data: ReportData) -> dict[str, dict[str, Any]]:
+    """Return ``differences`` and ``published`` by protocol, as plain data; only what there is.
+
+    ``differences`` hold the name of the ``first`` method, the ``score``, and of each other one of
+    ``methods`` the fields of `cppcl.comparison.Difference` and its verdict. ``published`` hold
+    ``source``, ``score``, ``trials``, and of each of ``methods`` the fields of
+    `cppcl.report.published.BesidePublished` and its verdict.
+    """
+    blocks: dict[str, dict[str, Any]] = {"differences": {}, "published": {}}
+    for protocol in data.protocols:
+        if protocol.differences:
+            blocks["differences"][protocol.name] = {
+                "first": next(iter(protocol.methods)),
+                "score": protocol.main_score,
+                "methods": {
+                    name: {**asdict(found), "verdict": found.verdict}
+                    for name, found in protocol.differences.items()
+                },
+            }
+        if protocol.published and protocol.beside_published:
+            given = protocol.published
+            blocks["published"][protocol.name] = {
+                **{"source": given.source, "score": given.score, "trials": given.trials},
+                "methods": {
+                    name: {
+                        **{"title": row.title, "published": row.published, "std": row.std},
+                        **asdict(row.interval),
+                        **{"first_mean": row.first_mean, "first_std": row.first_std},
+                        "verdict": row.verdict,
+                    }
+                    for name, row in protocol.beside_published.items()
+                },
+            }
+    return {kind: block for kind, block in blocks.items() if block}
+
+
+def comparisons_json(data: ReportData) -> str | None:
+    """`comparisons` as a document; None without any."""
+    found = comparisons(data)
+    return json.dumps(found, indent=1, ensure_ascii=False) if found else None
 
 
 def _cell(score: str, mean: float | None, std: float | None) -> Cell:

@@ -26,8 +26,9 @@ def render_report(data: ReportData) -> dict[str, bytes]:
     dict of str to bytes
         ``report.html``, one page that refers to nothing outside itself; ``scores.csv`` (every
         split), ``summary.csv`` (means, deviations, chance), ``precision_recall.csv``, and
-        ``differences.csv`` and ``published.csv`` where there are any; and for each protocol
-        ``precision_recall_<protocol>.png``, and ``rank_k_<protocol>.png``,
+        ``differences.csv`` and ``published.csv`` where there are any (``comparisons.json`` holds
+        both); and for each protocol ``precision_recall_<protocol>.png``, and
+        ``rank_k_<protocol>.png``,
         ``pacing_<protocol>.png``, ``grid_<protocol>.png`` where there is something to show. The
         same data give the same bytes with the same library versions.
     """
@@ -59,6 +60,7 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         "precision_recall.csv": tables.precision_recall_csv(data),
         "differences.csv": comparisons.differences_csv(data),
         "published.csv": comparisons.published_csv(data),
+        comparisons.COMPARISONS: comparisons.comparisons_json(data),
     }
     return {**{name: text.encode() for name, text in texts.items() if text}, **written}
 

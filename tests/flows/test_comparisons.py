@@ -14,6 +14,7 @@ import yaml
 
 from cppcl.comparison import mean_interval, paired_difference
 from cppcl.metrics import summarise
+from flows.selection import Selection
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module")
@@ -52,7 +53,7 @@ def chain(
 
 @pytest.fixture(scope="module")
 def summary(chain: Any) -> Any:
-    return chain.record.summary(chain.workspace.store, chain.experiment.protocols)
+    return chain.record.summary(chain.workspace.store)
 
 
 def query_values(chain: Any, protocol: str, method: str, score: str) -> Any:
@@ -178,14 +179,28 @@ def test_the_first_method_belongs_to_the_key_of_the_report(
     path.write_text(yaml.safe_dump(configuration, sort_keys=False))
     turned = run_plain(path, chain.workspace)
     assert [name for name, rs in turned.pieces.items() if not rs[0].cached] == ["report"]
-    found = turned.record.summary(chain.workspace.store, turned.experiment.protocols)
+    found = turned.record.summary(chain.workspace.store)
     assert found["differences"]["instance"]["first"] == "centred_cosine"
 
 
-def test_without_evaluations_nothing_is_compared(chain: Any) -> None:
-    from flows.record import RunRecord
+def test_nothing_is_compared_without_a_report(
+    chain: Any, run_plain: Callable[..., Any], experiment_file: Path
+) -> None:
+    selection = Selection("evaluate", None, ())
+    alone = run_plain(experiment_file, chain.workspace, selection=selection)
+    summary = alone.record.summary(chain.workspace.store)
+    assert list(summary)[:3] == ["experiment", "metrics", "artifacts"]
 
-    protocols = chain.experiment.protocols
-    assert RunRecord("tiny").comparisons(chain.workspace.store, protocols) == {}
-    alone = RunRecord("tiny", scores={"category": {"class_cca": []}})
-    assert alone.comparisons(chain.workspace.store, protocols) == {}
+
+def test_a_report_of_one_method_compares_nothing(
+    chain: Any, run_plain: Callable[..., Any], make_experiment: Callable[..., Any], tmp_path: Path
+) -> None:
+    configuration = make_experiment(Path(chain.experiment.dataset.root))
+    del configuration["protocols"]["instance"]
+    path = tmp_path / "one.yaml"
+    path.write_text(yaml.safe_dump(configuration))
+    one = run_plain(path, chain.workspace)
+    summary = one.record.summary(chain.workspace.store)
+    assert not {"differences", "published"} & set(summary)
+    report = chain.workspace.store.open(one.pieces["report"][0].reference)
+    assert not {"differences.csv", "published.csv", "comparisons.json"} & set(report.names)

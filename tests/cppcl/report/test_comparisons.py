@@ -1,5 +1,6 @@
 import csv
 import io
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,8 @@ from cppcl.report import (
     QueryScores,
 )
 from cppcl.report.comparisons import (
+    comparisons,
+    comparisons_json,
     difference_sentence,
     difference_table,
     differences_csv,
@@ -242,3 +245,29 @@ def test_csv_files(build):
         assert row["verdict"] == (found.verdict or "")
     assert differences_csv(build(protocols=[alone])) is None
     assert published_csv(build(protocols=[alone])) is None
+
+
+def test_plain_data(build):
+    protocol = small(published=published(trials=1))
+    alone = replace(protocol, name="q", methods={"ours": protocol.methods["ours"]})
+    found = comparisons(build(protocols=[protocol, alone]))
+    assert json.loads(comparisons_json(build(protocols=[protocol, alone]))) == found
+    assert {kind: list(of_protocols) for kind, of_protocols in found.items()} == {
+        "differences": ["p"],
+        "published": ["p", "q"],
+    }
+    differences = found["differences"]["p"]
+    assert (differences["first"], differences["score"]) == ("ours", "rank_1")
+    assert differences["methods"] == {
+        name: {**vars(difference), "verdict": difference.verdict}
+        for name, difference in protocol.differences.items()
+    }
+    beside = found["published"]["p"]
+    assert (beside["source"], beside["score"], beside["trials"]) == ("Table 1", "rank_1", 1)
+    for name, row in protocol.beside_published.items():
+        expected = {**vars(row), **vars(row.interval), "verdict": row.verdict}
+        del expected["interval"]
+        assert beside["methods"][name] == expected
+    bare = build(protocols=[replace(alone, published=None)])
+    assert comparisons(bare) == {}
+    assert comparisons_json(bare) is None

@@ -71,7 +71,8 @@ def test_files(files):
     kinds = ("precision_recall", "rank_k", "pacing", "grid")
     pictures = {f"{kind}_{name}.png" for kind in kinds for name in ("instance", "category")}
     tables = {"scores", "summary", "precision_recall", "differences", "published"}
-    assert set(files) == {"report.html", *(f"{name}.csv" for name in tables)} | pictures
+    pages = {"report.html", "comparisons.json"}
+    assert set(files) == {*pages, *(f"{name}.csv" for name in tables)} | pictures
     for name in pictures:
         with Image.open(io.BytesIO(files[name])) as image:
             image.load()
