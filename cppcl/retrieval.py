@@ -316,7 +316,7 @@ def _floating(*arrays: NDArray[np.generic]) -> np.dtype[np.floating]:
 
 def _bounded(rows: int, codes: NDArray[np.generic]) -> int:
     """At most so many rows of codes, at least one, that take up to 128 MiB in float64."""
-    return max(1, min(rows, _BLOCK_ENTRIES // codes.shape[1]))
+    return max(1, min(rows, _BLOCK_ENTRIES // int(codes.shape[1])))
 
 
 def _slices(n: int, size: int) -> Iterator[slice]:
