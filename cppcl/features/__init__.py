@@ -15,6 +15,7 @@ from cppcl.features.base import Extractor, Picture
 from cppcl.features.cnn import Cnn
 from cppcl.features.colour_contrast import ColourContrast
 from cppcl.features.edgeness import Edgeness
+from cppcl.features.gf_hog import GfHog
 from cppcl.features.hog import Hog
 from cppcl.features.lks import Lks
 from cppcl.features.options import nearest_names
@@ -22,6 +23,9 @@ from cppcl.features.perceptual_edge import PerceptualEdgeLite
 from cppcl.features.pixels import Pixels
 from cppcl.features.precomputed import Precomputed
 from cppcl.features.shelo import Helo, Shelo
+from cppcl.features.shog import Shog
+from cppcl.features.sift import Sift
+from cppcl.features.ssim import SelfSimilarity
 from cppcl.features.structure_tensor import StructureTensor
 
 __all__ = ["EXTRACTORS", "Extractor", "Picture", "make_extractor"]
@@ -35,10 +39,14 @@ EXTRACTORS: dict[str, type[Extractor]] = {
         Precomputed,
         ColourContrast,
         Edgeness,
+        GfHog,
         Helo,
         Lks,
         PerceptualEdgeLite,
+        SelfSimilarity,
         Shelo,
+        Shog,
+        Sift,
         StructureTensor,
     )
 }

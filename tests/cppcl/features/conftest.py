@@ -7,7 +7,13 @@ import pytest
 from cppcl.features import Extractor, make_extractor
 
 # Options of the extractors that need some.
-OPTIONS: dict[str, dict[str, Any]] = {"precomputed": {"length": 12}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "precomputed": {"length": 12},
+    "gf_hog": {"n_words": 60},
+    "self_similarity": {"n_words": 60},
+    "shog": {"n_words": 60},
+    "sift": {"n_words": 60},
+}
 
 
 def _drawing(seed: int, height: int, width: int) -> np.ndarray:
