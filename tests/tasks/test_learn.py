@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterable
+from inspect import signature
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +15,7 @@ import pytest
 import tasks.extract
 import tasks.learn
 from cppcl.errors import DataUnavailableError, InputError
-from cppcl.features import Lks
+from cppcl.features import EXTRACTORS, Lks, make_extractor
 from cppcl.images import decode_picture
 from storage import Recipe, Reference
 from tasks.blocks import ExtractorSpec, TrainingPictures, learn_from
@@ -330,3 +331,34 @@ def test_a_key_stands_for_what_it_learned_alone(
     with pytest.raises(InputError, match="older or newer 'lks'; leave learned out"):
         find_learned(workspace.store, learned.key, "lks")
     assert learning.learn().reference != learned
+
+
+SMALL = {"n_keyshapes": 6, "n_nearest": 2, "blocks": 2, "n_words": 60, "weighting": "tf_idf"}
+
+
+@pytest.mark.parametrize("name", sorted(n for n, e in EXTRACTORS.items() if e.learns))
+def test_every_extractor_that_learns_does_so_here(
+    name: str,
+    workspace: Workspace,
+    tmp_path: Path,
+    draw_pictures: Callable[..., Path],
+    inline_blocks: list[str],
+) -> None:
+    """By pictures that are read anew in each pass, and out of the store."""
+    learning = Learning(workspace, draw_pictures(tmp_path / "few", per_class=1))
+    known = signature(EXTRACTORS[name]).parameters
+    options = {option: value for option, value in SMALL.items() if option in known}
+    two = {"options": {"n_train": 2}}
+    learned = learning.learn(two, extractor=name, options=options).reference
+    store = workspace.store
+    result = learning.extract(learned, extractor=name, options=options)
+    digests = store.open(learned).text("pictures.sha256").split()
+    table = open_pictures(store, learning.fetch()).table
+    pictures = {
+        digest: decode_picture(learning.root / path, longest_side=40)
+        for path, digest in zip(table.paths, table.sha256, strict=True)
+    }
+    by_hand = make_extractor(name, options).fit([pictures[digest] for digest in digests])
+    expected = by_hand.transform([pictures[d] for d in table.column("sha256", "sketch")])
+    assert np.abs(expected).max() > 0
+    np.testing.assert_allclose(store.open(result.reference).array("features"), expected, atol=1e-6)
