@@ -218,5 +218,4 @@ def cell_angles(s: Floats, c: Floats, smooth: bool) -> Floats:
 
         s, c = (ndimage.gaussian_filter(grid, 0.5, radius=1, mode="nearest") for grid in (s, c))
     angles: Floats = np.mod((np.arctan2(s, c) + np.pi) / 2, np.pi)
-    # The remainder of a float32 just below 0 can round up to pi itself.
-    return np.where(angles >= np.pi, 0, angles)
+    return angles

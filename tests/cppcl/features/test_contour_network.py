@@ -107,6 +107,7 @@ def test_extractors_describe_what_the_network_finds(name, darkness, tmp_path):
     [
         (Pooled(), r"shape \(30, 90\) .*picture of \(60, 90\)"),
         (Darkness(3.0), r"spanning 0\..* to [12]\..*must return one value in \[0, 1\]"),
+        (Darkness(-0.5), r"spanning -0\.[0-9]* to -?0"),
         (Darkness(float("nan")), r"spanning nan"),
         (Fails(), r"fails on a tensor of shape \(1, 3, 60, 90\)"),
     ],

@@ -70,10 +70,25 @@ def test_edges_of_a_disk_lie_on_its_rim():
     assert len(np.unique(angles)) == 72, "the rim has gaps"
 
 
-def test_adaptive_canny_takes_the_coarsest_scale_with_enough_edges(textured):
+def _soft(scale: float) -> np.ndarray:
+    gray = gaussian(np.random.default_rng(1).random((150, 200)), scale)
+    return (gray - gray.min()) / np.ptp(gray)
+
+
+def _square() -> np.ndarray:
+    """A square whose rim, less than 1 % of all pixels, has rounder corners at coarser scales."""
+    gray = np.zeros((200, 200))
+    gray[79:121, 79:121] = 0.3
+    gray[80:120, 80:120] = 1
+    return gray
+
+
+@pytest.mark.parametrize(("kind", "chosen"), [("fine", None), ("soft", 19), ("square", 1)])
+def test_adaptive_canny_takes_the_coarsest_scale_with_enough_edges(kind, chosen, textured):
+    gray = {"fine": textured, "soft": _soft(3), "square": _square()}[kind]
     for length in range(19, 0, -2):
         expected = canny(
-            textured,
+            gray,
             sigma=0.3 * (length / 2 - 1) + 0.8,
             low_threshold=0.9,
             high_threshold=0.95,
@@ -82,8 +97,8 @@ def test_adaptive_canny_takes_the_coarsest_scale_with_enough_edges(textured):
         )
         if expected.mean() > 0.02:
             break
-    assert length < 19, "the first scale was enough"
-    np.testing.assert_array_equal(adaptive_canny(textured), expected)
+    assert length == chosen if chosen else 1 < length < 19
+    np.testing.assert_array_equal(adaptive_canny(gray), expected)
     assert expected.any()
 
 

@@ -30,7 +30,7 @@ def test_what_was_learned_is_kept_apart_from_options():
 
 
 def test_restored_arrays_are_copies():
-    arrays = {"mean": np.zeros(3)}
+    arrays = {"mean": np.zeros(3, dtype=np.float32)}
     extractor = Mean().from_arrays(arrays)
     arrays["mean"][:] = 7
     np.testing.assert_array_equal(extractor.learned("mean"), 0)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from cppcl.features.contours import canny_edges
 from cppcl.features.hog import Hog
 from cppcl.features.perceptual_edge import PerceptualEdgeLite
 from cppcl.features.perceptual_groups import (
@@ -107,36 +108,41 @@ def test_salient_groups_are_kept_until_their_share():
     np.testing.assert_array_equal(salient_edges(edges, gradient)[30:], False)
 
 
-def test_linked_segments_are_kept_together():
+@pytest.mark.parametrize(("gap", "n_kept"), [(4, 60), (8, 30)])
+def test_linked_segments_are_kept_together(gap, n_kept):
     edges = np.zeros((120, 120), dtype=bool)
-    edges[20, 10:40] = edges[20, 43:73] = True
-    edges[60, 10:50] = True
+    edges[20, 10:40] = edges[20, 39 + gap : 69 + gap] = True
+    edges[60, 10:51] = True
     kept = salient_edges(edges, np.ones((120, 120)))
-    # 60 linked pixels come before 40, and 60 of 100 are not yet 70 %.
-    assert kept[60].sum() == 40
-    edges[60, 35:50] = False
-    kept = salient_edges(edges, np.ones((120, 120)))
-    assert kept[20].sum() == 60
-    assert not kept[60].any()
+    # Linked, 60 pixels come before 41, and are less than 70 %; else one of 30 follows those 41.
+    assert kept[20].sum() == n_kept
+    assert kept[60].sum() == 41
 
 
-def test_closed_groups_count_half_as_much_again():
+def test_gradients_are_relative():
+    edges = np.zeros((120, 120), dtype=bool)
+    edges[20, 10:40] = edges[20, 42:72] = edges[60, 10:51] = True
+    gradient = np.full((120, 120), 0.95)
+    gradient[20, :41], gradient[20, 41:] = 1.0, 0.9
+    for factor in (1, 100):
+        assert salient_edges(edges, factor * gradient)[20].sum() == 60
+
+
+@pytest.mark.parametrize(
+    ("opened", "share", "line_kept"),
+    [(0, 0.55, False), (12, 0.55, False), (20, 0.55, True), (0, 0.9, True)],
+)
+def test_closed_groups_count_half_as_much_again(opened, share, line_kept):
     ring = np.pad(_ring(60, 12), ((0, 60), (0, 60)))
-    n_ring = split_segments(ring)[0].astype(bool).sum()
+    # A chord of so many pixels lies so far above the middle of a circle of radius 12.
+    top = 30 - int(np.sqrt(12**2 - (opened / 2) ** 2)) + 1
+    ring[: top if opened else 0] = False
+    n = np.count_nonzero(split_segments(ring)[0])
     edges = ring.copy()
-    length = int(1.25 * n_ring)
-    edges[100, 5 : 5 + length] = True
-    kept = salient_edges(edges, np.ones((120, 120)))
-    # 1.5 of 2.75 is not yet 70 %; the line alone, first by its length, would be no more either,
-    # but with a line of 0.6 the ring suffices: 1.5 of 2.1.
-    assert kept[100].any()
-    edges[100, 5 + int(0.6 * n_ring) :] = False
-    kept = salient_edges(edges, np.ones((120, 120)))
-    assert not kept[100].any()
-    assert kept[:60].sum() == n_ring
-    # Opened by 20 pixels or more, it has 1 of 1.6 and does not.
-    edges[:24] = False
-    assert salient_edges(edges, np.ones((120, 120)))[100].any()
+    edges[100, 5 : 5 + round(share * n)] = True
+    # Alone, the ring has 1.5 of 2.05 where it is closed, which is more than 70 %, else 1 of 1.55;
+    # and 1.5 of 2.4 are less.
+    assert salient_edges(edges, np.ones((120, 120)))[100].any() == line_kept
 
 
 def test_nothing_to_group():
@@ -159,6 +165,9 @@ def photo():
 def test_a_photograph_is_described_by_its_salient_contour(photo):
     extractor = PerceptualEdgeLite()
     sketch = extractor.sketch_of(photo)
+    gray = photo[..., 0] / 255
+    edges = canny_edges(gray, 1.4)
+    np.testing.assert_array_equal(sketch[28:228, 28:228], salient_edges(*edges))
     rows, columns = np.nonzero(sketch)
     radii = np.hypot(rows - 127.5, columns - 127.5)
     assert (np.abs(radii - 60) < 3).mean() > 0.95
