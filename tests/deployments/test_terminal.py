@@ -7,7 +7,7 @@ import io
 import pytest
 
 from deployments.commands.store import shorten
-from deployments.terminal import Terminal
+from deployments.terminal import MISSING, Terminal
 
 
 @pytest.fixture
@@ -32,3 +32,13 @@ def test_parameters_are_cut_to_a_width() -> None:
     parameters = {"method": "cprl", "alpha": 0.01}
     assert shorten(parameters, 60) == "method=cprl, alpha=0.01"
     assert shorten(parameters, 20) == "method=cprl, alph..."
+
+
+def test_signed_and_missing_numbers_are_aligned_too(stream: io.StringIO) -> None:
+    rows = [["+1.25", MISSING, MISSING], ["-10.50", "7", MISSING]]
+    Terminal(stream).table("", ["difference", "published", "nothing"], rows)
+    lines = [line.rstrip() for line in stream.getvalue().splitlines()]
+    assert lines[-3:-1] == [
+        "       +1.25           –   –",
+        "      -10.50           7   –",
+    ]
