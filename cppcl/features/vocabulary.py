@@ -47,7 +47,7 @@ def learn_words(
         raise InputError(
             f"{n_different} different local descriptors of {n_pictures} training pictures cannot "
             f"make n_words={n_words} words: give more training pictures, raise "
-            "samples_per_picture, or lower n_words"
+            "samples_per_picture and max_samples, or lower n_words"
         )
     from sklearn.cluster import MiniBatchKMeans
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
