@@ -149,7 +149,7 @@ PUBLISHED = {"source": "Table 1", "score": "rank_1", "values": {"cprl": 0.986}}
     [
         (
             {"values": {"cprl": 0.9, "cprll": 0.8}},
-            r"instance: published\.values\.cprll: .*did you mean cprl\? There is centred_cosine, cprl",
+            r"instance: published\.values\.cprll: .*did you mean cprl\? There is centred_cosine, ",
         ),
         (
             {"titles": {"centred": "Cosine"}},
