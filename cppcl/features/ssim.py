@@ -19,8 +19,8 @@ RADII = (2.5, 5, 10, 20, 40)
 """Inner and outer radii of the rings, pixels."""
 RADIUS = 40
 N_ANGLES = 20
-NOISE = 2.5
-"""Differences of a patch that count for nothing: a tenth of its pixels."""
+NOISE = 5
+"""Different pixels of a patch that count for little: one line of it."""
 SALIENT = np.exp(-1)
 """Similarity below which nothing around is like the centre."""
 
@@ -36,7 +36,7 @@ class SelfSimilarity(VisualWords):
     With SSD the number of pixels in which two patches differ,
 
     .. math:: S(q) = \exp\left(-\frac{SSD(p, q)}{\max(\nu, \max_{|r - p|_\infty \le 1}
-              SSD(p, r))}\right), \qquad \nu = 2.5.
+              SSD(p, r))}\right), \qquad \nu = 5.
 
     The largest S is kept in each of 20 angles, from the right anticlockwise, of 4 rings with
     radii 2.5, 5, 10, 20 and 40 pixels, and the 80 values, inner ring first, are stretched to

@@ -161,7 +161,7 @@ def self_similarity(mask, row, column):
             ring = sum(distance >= edge for edge in (5, 10, 20))
             angle = int(math.degrees(math.atan2(-y, x)) % 360 // 18)
             difference = patch_difference(mask, p, (row + y, column + x))
-            similarity = math.exp(-difference / max(variation, 2.5))
+            similarity = math.exp(-difference / max(variation, 5))
             largest[ring, angle] = max(largest[ring, angle], similarity)
     return largest.ravel()
 

@@ -112,7 +112,8 @@ def test_sift_patches(side):
 def test_sift_agrees_with_opencv(side):
     cv2 = pytest.importorskip("cv2")
     rng = np.random.default_rng(0)
-    picture = 255 * curves(180, 200, 3, 5).astype(np.uint8)
+    # OpenCV mirrors borders where it smooths; away from them nothing differs but its rounding.
+    picture = np.pad(255 * curves(180, 200, 3, 5).astype(np.uint8), 40)
     pixels = rng.permutation(np.argwhere(picture))[:300]
     sigma = side / 3
     points = [cv2.KeyPoint(float(x), float(y), 2 * sigma, 0, 0, 0) for y, x in pixels]
