@@ -148,7 +148,9 @@ def test_splits_are_written_and_read_back(data: Command, tmp_path: Path) -> None
     data("add", "qmul-test", tmp_path / "q")
     result = data("splits", "qmul-test", "--output", tmp_path / "splits")
     assert result.code == 0
-    names = [f"qmul-test-{name}.json" for name in ("gallery-0", "half-0", "half-1", "half-2")]
+    names = [
+        f"qmul-test-{name}.json" for name in ("gallery-0", *(f"half-{seed}" for seed in range(5)))
+    ]
     assert sorted(p.name for p in (tmp_path / "splits").iterdir()) == names
     document = json.loads((tmp_path / "splits/qmul-test-half-1.json").read_text())
     assert document["seed"] == 1
