@@ -75,7 +75,7 @@ def test_a_run_that_is_stopped_leaves_no_process(
         assert wait_until(lambda: len(list(workspace.glob(blocks))) >= 3, 120)
         (os.killpg if to_all else os.kill)(run.pid, number)
         _, told = run.communicate(timeout=30)
-        assert run.returncode == code
+        assert run.returncode == code, told
         assert wait_until(lambda: not marked(mark), 20), marked(mark)
     finally:
         if run.poll() is None:
