@@ -127,9 +127,11 @@ def test_sift_agrees_with_opencv(side):
 
 
 def test_self_similarities():
-    mask = curves(60, 50, 4)
-    pixels = np.argwhere(mask)[::40]
-    assert len(pixels) >= 5
+    mask = curves(60, 50, 4).copy()
+    mask[30:50, 20:40] = True
+    # Deep inside a filled square, and where its neighbours begin to differ.
+    pixels = np.vstack([np.argwhere(mask)[::90], [[40, 30], [32, 30]]])
+    assert len(pixels) >= 7
     for (row, column), found in zip(pixels, similarities(mask, pixels), strict=True):
         np.testing.assert_allclose(found, oracle.self_similarity(mask, row, column), rtol=1e-12)
 

@@ -76,8 +76,15 @@ def test_descriptors_span_zero_to_one(drawings):
 
 
 def test_what_is_like_nothing_around_is_dropped():
-    picture = np.full((200, 200, 3), 255, dtype=np.uint8)
-    picture[0, 0] = picture[-1, -1] = 0
-    picture[95:106, 95:106][np.random.default_rng(3).random((11, 11)) < 0.5] = 0
-    everywhere = SelfSimilarity().local_descriptors(picture)
-    assert 0 < len(everywhere[0]) < (picture[..., 0] == 0).sum()
+    mask = np.zeros((200, 200), dtype=bool)
+    mask[0, 0] = mask[-1, -1] = mask[98:103, 98:103] = mask[160, 20:180] = True
+    (found,) = similarities(mask, np.array([[100, 100]]))
+    # The square differs from itself a pixel away in 9 pixels, and three pixels away in 15.
+    assert found.max() == pytest.approx(np.exp(-15 / 9))
+    picture = np.repeat(np.where(mask, 0, 255).astype(np.uint8)[..., None], 3, axis=2)
+    _, positions = SelfSimilarity().local_descriptors(picture)
+    kept = {*map(tuple, np.floor(200 * positions).astype(int))}
+    assert (100, 100) not in kept
+    assert (160, 100) in kept
+    # Around a pixel alone everything is alike.
+    assert kept.isdisjoint({(0, 0), (199, 199)})
