@@ -41,11 +41,17 @@ def learn(
 ) -> Learned:
     """Prepare features, initialise and train with the options of a model; see its `fit`."""
     check_atoms_fit(model.n_atoms, data.dtype)
-    if model.soft_links and not data.labelled:
-        raise InputError(
-            f"soft_links={model.soft_links} needs sketch_labels and image_labels, also where "
-            "links are given: new samples are linked to groups; or use soft_links=0"
-        )
+    if model.soft_links:
+        if not data.labelled:
+            raise InputError(
+                f"soft_links={model.soft_links} needs sketch_labels and image_labels, also where "
+                "links are given: new samples are linked to groups; or use soft_links=0"
+            )
+        if not np.intersect1d(*data.labels).size:
+            raise InputError(
+                f"soft_links={model.soft_links}: no label occurs in both sketch_labels and "
+                "image_labels, so there is no group to link new samples to; use soft_links=0"
+            )
     preparations = {side: model.make_preparation() for side in SIDES}
     sketches, images = (
         prepared(preparations[side], F, f"{side}_features")

@@ -261,7 +261,15 @@ class LinearBaseline(LinkedBaseline):
         """Return ``<side>_offset`` (m,), ``<side>_projection`` (m, d), and what else is kept."""
 
     def _code(self, side: str, prepared: Floating) -> Floating:
-        offset = self._fitted(f"{side}_offset").astype(prepared.dtype, copy=False)
-        projection = self._fitted(f"{side}_projection").astype(prepared.dtype, copy=False)
-        codes: Floating = (prepared - offset) @ projection
-        return codes
+        return linear_codes(
+            prepared, self._fitted(f"{side}_offset"), self._fitted(f"{side}_projection")
+        )
+
+
+def linear_codes(prepared: Floating, offset: Floating, projection: Floating) -> Floating:
+    """Codes (n, d) of prepared features (n, m) by an offset (m,) and a projection (m, d)."""
+    dtype = prepared.dtype
+    codes: Floating = (prepared - offset.astype(dtype, copy=False)) @ projection.astype(
+        dtype, copy=False
+    )
+    return codes

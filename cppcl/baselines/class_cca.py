@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from cppcl.baselines.base import SIDES
+from cppcl.baselines.base import SIDES, linear_codes
 from cppcl.baselines.canonical import CanonicalBaseline
 from cppcl.baselines.links import ClassWeight, Labels
 from cppcl.errors import InputError
@@ -62,15 +62,14 @@ class ClassCCA(CanonicalBaseline):
         image_labels: Labels,
         links: Any,
     ) -> dict[str, NDArray[Any]]:
+        if self.soft_links and links is not None:
+            raise InputError(
+                f"soft_links={self.soft_links} is for classes, not for given links; use 0"
+            )
         learned = super()._learn(sketches, images, sketch_labels, image_labels, links)
         if self.soft_links:
-            if links is not None:
-                raise InputError(
-                    f"soft_links={self.soft_links} is for classes, not for given links; use 0"
-                )
-            self._arrays = learned
             codes = [
-                super(ClassCCA, self)._code(side, F)
+                linear_codes(F, learned[f"{side}_offset"], learned[f"{side}_projection"])
                 for side, F in zip(SIDES, (sketches, images), strict=True)
             ]
             numbers = number_labels(sketch_labels, image_labels)

@@ -1,7 +1,5 @@
 """New samples linked to the classes of training by how much they resemble them."""
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.decomposition import sparse_encode
@@ -131,10 +129,13 @@ def test_soft_links_need_labels():
     links = np.equal.outer(labels[:80], labels[:80]) * 1.0
     with pytest.raises(InputError, match=r"soft_links=1\.0 needs sketch_labels and image_labels"):
         CPRL(**OPTIONS, soft_links=1.0).fit(sketches[:80], images[:80], links=links)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    given = CPRL(**OPTIONS, soft_links=1.0).fit(
+        sketches[:80], images[:80], labels[:80], labels[:80], links=links
+    )
+    assert given.to_arrays()["sketch_group_codes"].shape == (4, 4)
+    with pytest.raises(InputError, match=r"soft_links=1\.0: no label occurs in both"):
         CPRL(**OPTIONS, soft_links=1.0).fit(
-            sketches[:80], images[:80], labels[:80], labels[:80], links=links
+            sketches[:80], images[:80], labels[:80], labels[:80] + 10, links=links
         )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+import tasks.render_report
 from flows.chain import Chain
 from flows.config import Experiment
 from flows.load import load_experiment
@@ -55,3 +56,12 @@ def run_plain() -> Callable[..., PlainChain]:
         return chain
 
     return run
+
+
+@pytest.fixture(scope="module")
+def blank_reports() -> Iterator[None]:
+    """Pages of no content: drawing them takes longer than all other stages together."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tasks.render_report, "gather", lambda *arguments: None)
+        patch.setattr(tasks.render_report, "render", lambda data: {"report.html": b""})
+        yield

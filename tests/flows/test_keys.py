@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import tasks.render_report
 from cppcl.datasets.table import MODALITIES
 from flows.load import load_experiment, option_paths
 from tasks.fetch import open_pictures
@@ -88,15 +87,6 @@ CHANGES: dict[str, set[str]] = {
     "max_bad_share=0.5": set(),
     "compute.cluster=tcp://127.0.0.1:1": set(),
 }
-
-
-@pytest.fixture(scope="module")
-def blank_reports() -> Iterator[None]:
-    """Pages of no content: drawing them takes longer than all other stages together."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tasks.render_report, "gather", lambda *arguments: None)
-        patch.setattr(tasks.render_report, "render", lambda data: {"report.html": b""})
-        yield
 
 
 @pytest.fixture(scope="module")

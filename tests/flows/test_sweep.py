@@ -15,7 +15,6 @@ import yaml
 from pydantic_core import SchemaError
 
 import flows.sweep
-import tasks.render_report
 from cppcl.errors import InputError
 from flows.sweep import run_sweep
 from storage import Artifact, Reference
@@ -30,15 +29,6 @@ pytestmark = [
 
 class Killed(BaseException):
     """As when the process is killed."""
-
-
-@pytest.fixture(scope="module")
-def blank_reports() -> Iterator[None]:
-    """Pages of no content: drawing them takes longer than all other stages together."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tasks.render_report, "gather", lambda *arguments: None)
-        patch.setattr(tasks.render_report, "render", lambda data: {"report.html": b""})
-        yield
 
 
 @pytest.fixture(scope="module")
