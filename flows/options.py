@@ -151,20 +151,16 @@ def options_model(
     tunable : bool
         Whether a grid of values may be given beside the options.
     """
-    hints = get_type_hints(registered.__init__)  # type: ignore[misc]
-    meanings = documented_parameters(registered)
+    arguments = constructor_fields(registered)
     fields: dict[str, Any] = {
-        discriminator: (Literal[name], Field(name, description=summary(registered)))
+        discriminator: (Literal[name], Field(name, description=summary(registered))),
+        **arguments,
     }
-    for parameter in list(inspect.signature(registered.__init__).parameters.values())[1:]:  # type: ignore[misc]
-        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        field = Field(default, description=meanings.get(parameter.name))
-        fields[parameter.name] = (hints[parameter.name], field)
-
     if getattr(registered, "learns", False):
         fields |= LEARNING
     if tunable:
-        reader = BeforeValidator(grid_reader(name, {key: hints[key] for key in list(fields)[1:]}))
+        hints = {argument: kind for argument, (kind, _) in arguments.items()}
+        reader = BeforeValidator(grid_reader(name, hints))
         meaning = "Values to try of options: the best is chosen on training rows and trained"
         fields[GRID] = (Annotated[Grid | None, reader], Field(None, description=meaning))
 
@@ -176,6 +172,18 @@ def options_model(
     title = "".join(part.title() for part in name.split("_")) + "Options"
     checks: dict[str, Any] = {"check": model_validator(mode="after")(check_by_constructing)}
     return create_model(title, __base__=RegisteredOptions, __validators__=checks, **fields)
+
+
+def constructor_fields(registered: type) -> dict[str, Any]:
+    """Type, default and meaning of every argument of a class's constructor, as pydantic fields."""
+    hints = get_type_hints(registered.__init__)  # type: ignore[misc]
+    meanings = documented_parameters(registered)
+    fields: dict[str, Any] = {}
+    for parameter in list(inspect.signature(registered.__init__).parameters.values())[1:]:  # type: ignore[misc]
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        field = Field(default, description=meanings.get(parameter.name))
+        fields[parameter.name] = (hints[parameter.name], field)
+    return fields
 
 
 def summary(documented: type) -> str:

@@ -7,11 +7,9 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from cppcl.datasets.table import MODALITIES
-from cppcl.features import EXTRACTORS
-from cppcl.features.learning import LearningExtractor
-from flows.options import Options, RegisteredOptions, any_of
-
-ExtractorOptions = any_of(EXTRACTORS, discriminator="name")
+from cppcl.features import learning_part, make_extractor
+from flows.combination import ExtractorOptions
+from flows.options import Options, RegisteredOptions
 
 
 class Pair(Options):
@@ -29,7 +27,7 @@ class Pair(Options):
                 continue
             side = learner.learn_from
             source = getattr(self, side)
-            if source.registered_name != learner.registered_name:
+            if what_learns(source) != what_learns(learner):
                 raise ValueError(
                     f"{modality}.learn_from={side}: {learner.registered_name!r} cannot describe "
                     f"by what {source.registered_name!r} learns; set learn_from to {modality}, or "
@@ -45,10 +43,15 @@ class Pair(Options):
         return self
 
 
+def what_learns(options: RegisteredOptions) -> str:
+    """Name of what learns for an extractor: of a combination, that of its part."""
+    return learning_part(options.registered_name, options.arguments())[0]
+
+
 def shapes_learned(options: RegisteredOptions) -> dict[str, tuple[int, ...]]:
     """Names and shapes of what an extractor learns."""
-    extractor = EXTRACTORS[options.registered_name](**options.arguments())
-    return extractor.shapes if isinstance(extractor, LearningExtractor) else {}
+    extractor = make_extractor(options.registered_name, options.arguments())
+    return getattr(extractor, "shapes", {})
 
 
 class Sides(Pair):

@@ -10,7 +10,7 @@ from typing import Any
 
 from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
-from cppcl.features import EXTRACTORS, make_extractor
+from cppcl.features import learning_part, make_extractor
 from cppcl.features.base import Extractor, Picture
 from storage import Recipe, Reference, Store, Writer
 from tasks import cluster
@@ -44,6 +44,7 @@ def learn_features(
     The key holds their content, whatever they are called and whichever split they train in; they
     are given in the order of their sha256. Pictures that cannot be read are passed over. How
     what was learned looks is published too, as ``keyshapes.png``, where the extractor draws it.
+    Of a combination the part that learns does so, as it would alone.
 
     Raises
     ------
@@ -51,6 +52,7 @@ def learn_features(
         If the split has no training pictures, or nothing can be learned from them.
     """
     store = workspace.store
+    extractor, options = learning_part(extractor, options)
     made = make_extractor(extractor, options)
     pictures = training_pictures(store, table, split, modality, longest_side)
     what = f"{modality} {extractor}, {what}" if what else f"{modality} {extractor}"
@@ -119,13 +121,22 @@ def run_job(pictures: TrainingPictures, spec: ExtractorSpec, device: str) -> Lea
     return result
 
 
-def version_of(extractor: Extractor | type[Extractor]) -> str:
+def version_of(extractor: Extractor) -> str:
     """Code version of what an extractor learns."""
     return f"{VERSION}.{extractor.version}"
 
 
 def find_learned(store: Store, key: str, extractor: str) -> Reference:
     """Return the `learn` artifact that a key, or the beginning of one, names.
+
+    Parameters
+    ----------
+    store : Store
+        Where it is looked for.
+    key : str
+        The key.
+    extractor : str
+        Which extractor is to describe by it; a combination does by what its part learned.
 
     Raises
     ------
@@ -134,6 +145,7 @@ def find_learned(store: Store, key: str, extractor: str) -> Reference:
     InputError
         If another extractor learned it, or another version of this one.
     """
+    extractor, _ = learning_part(extractor)
     reference = store.resolve(key, "learn")
     artifact = store.open(reference)
     if (other := artifact.parameters["extractor"]) != extractor:
@@ -141,7 +153,7 @@ def find_learned(store: Store, key: str, extractor: str) -> Reference:
             f"learned={key}: {reference} is what {other!r} learned, but the feature extractor is "
             f"{extractor!r}; 'cppcl store ls learn' lists what there is"
         )
-    if artifact.version != version_of(EXTRACTORS[extractor]):
+    if artifact.version != version_of(make_extractor(extractor)):
         raise InputError(
             f"learned={key}: {reference} was learned by an older or newer {extractor!r}; leave "
             "learned out to learn anew"

@@ -14,6 +14,13 @@ from cppcl.errors import InputError
 from cppcl.features.base import Extractor, Picture
 from cppcl.features.cnn import Cnn
 from cppcl.features.colour_contrast import ColourContrast
+from cppcl.features.combination import (
+    SEPARATOR,
+    WEIGHTS,
+    Combination,
+    check_part_options,
+    part_names,
+)
 from cppcl.features.edgeness import Edgeness
 from cppcl.features.gf_hog import GfHog
 from cppcl.features.hog import Hog
@@ -28,7 +35,7 @@ from cppcl.features.sift import Sift
 from cppcl.features.ssim import SelfSimilarity
 from cppcl.features.structure_tensor import StructureTensor
 
-__all__ = ["EXTRACTORS", "Extractor", "Picture", "make_extractor"]
+__all__ = ["EXTRACTORS", "Combination", "Extractor", "Picture", "learning_part", "make_extractor"]
 
 EXTRACTORS: dict[str, type[Extractor]] = {
     extractor.name: extractor
@@ -54,29 +61,58 @@ EXTRACTORS: dict[str, type[Extractor]] = {
 
 
 def make_extractor(name: str, options: Mapping[str, Any] | None = None) -> Extractor:
-    """Build a registered extractor.
+    """Build a registered extractor, or a combination of some.
 
     Parameters
     ----------
     name : str
-        A key of `EXTRACTORS`.
+        A key of `EXTRACTORS`, or several joined by '+', such as 'lks+cnn'.
     options : mapping, optional
         Keyword arguments of its constructor; lists stand for tuples, so options read from YAML
-        or JSON will do.
+        or JSON will do. Those of a combination are its `weights`, and the options of each part
+        under its name.
 
     Raises
     ------
     InputError
         There is no such extractor, or it has no such option, or the option's value is wrong.
     """
+    given = options or {}
+    if SEPARATOR in name:
+        names = part_names(name, EXTRACTORS)
+        check_part_options(name, names, given)
+        parts = tuple(make_extractor(part, given.get(part)) for part in names)
+        return Combination(parts=parts, weights=given.get(WEIGHTS))
     if name not in EXTRACTORS:
         raise InputError(f"no feature extractor {name!r}: {nearest_names(name, EXTRACTORS)}")
     extractor = EXTRACTORS[name]
     known = inspect.signature(extractor).parameters
-    for option in options or {}:
+    for option in given:
         if option not in known:
             raise InputError(
                 f"feature extractor {name!r} has no option {option!r}: "
                 f"{nearest_names(option, known)}"
             )
-    return cast(Any, extractor)(**(options or {}))  # type: ignore[no-any-return]
+    return cast(Any, extractor)(**given)  # type: ignore[no-any-return]
+
+
+def learning_part(
+    name: str, options: Mapping[str, Any] | None = None
+) -> tuple[str, dict[str, Any]]:
+    """Name and options of what learns for an extractor.
+
+    Returns
+    -------
+    name : str
+        Of a combination the part that learns, or the combination of those that do; else that of
+        the extractor itself.
+    options : dict
+        Those of `options` that it takes.
+    """
+    extractor, given = make_extractor(name, options), dict(options or {})
+    if not isinstance(extractor, Combination) or not extractor.learns:
+        return name, given
+    names = [part.name for part in extractor.learning]
+    if len(names) == 1:
+        return names[0], dict(given.get(names[0]) or {})
+    return SEPARATOR.join(names), {part: given[part] for part in names if part in given}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,25 @@ class Extractor(Protocol):
         Whether `fit` must be called with training pictures before `transform`.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[int]
-    device: ClassVar[Literal["cpu", "gpu"]]
-    learns: ClassVar[bool]
+    @property
+    def name(self) -> str:
+        """See above."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """See above."""
+        ...
+
+    @property
+    def device(self) -> Literal["cpu", "gpu"]:
+        """See above."""
+        ...
+
+    @property
+    def learns(self) -> bool:
+        """See above."""
+        ...
 
     @property
     def dimension(self) -> int:

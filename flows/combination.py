@@ -1,0 +1,106 @@
+"""Options of several extractors that are combined by name, such as lks+cnn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    TypeAdapter,
+    WrapValidator,
+    create_model,
+    model_validator,
+)
+
+from cppcl.features import EXTRACTORS, make_extractor
+from cppcl.features.combination import SEPARATOR, WEIGHTS, part_names
+from flows.options import LEARNING, Options, RegisteredOptions, any_of, constructor_fields
+
+WEIGHTS_FIELD = (
+    tuple[float, ...] | None,
+    Field(
+        None,
+        description="What the block of each part, brought to unit length, is multiplied by; null "
+        "for 1 each",
+    ),
+)
+
+
+@lru_cache
+def combination_model(name: str) -> type[RegisteredOptions]:
+    """Model of the options of a combination: those of each part under its name.
+
+    Raises
+    ------
+    InputError
+        A part is unknown or occurs twice.
+    """
+    names = part_names(name, EXTRACTORS)
+    fields: dict[str, Any] = {
+        "name": (Literal[name], Field(name, description="Extractors whose blocks are combined"))
+    }
+    for part in names:
+        model = create_model(
+            f"{part.title()}Part", __base__=Options, **constructor_fields(EXTRACTORS[part])
+        )
+        reader = BeforeValidator(lambda options: {} if options is None else options)
+        field = Field(default_factory=model, description=f"Options of {part}")
+        fields[part] = (Annotated[model, reader], field)
+    fields[WEIGHTS] = WEIGHTS_FIELD
+    if any(EXTRACTORS[part].learns for part in names):
+        fields |= LEARNING
+
+    def check_by_constructing(self: RegisteredOptions) -> RegisteredOptions:
+        make_extractor(name, self.arguments())
+        return self
+
+    checks: dict[str, Any] = {"check": model_validator(mode="after")(check_by_constructing)}
+    return create_model("Combination", __base__=RegisteredOptions, __validators__=checks, **fields)
+
+
+class OpenOptions(Options):
+    """Options whose names are not all known."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+CombinationOptions = create_model(
+    "CombinationOptions",
+    __base__=OpenOptions,
+    __doc__="What a form shows of a combination; `combination_model` knows the parts of a name.",
+    name=(
+        str,
+        Field(
+            "A+B",
+            pattern=r"\+",
+            description="Several extractors as one, such as lks+cnn: their vectors side by side; "
+            "the options of each stand under its name",
+        ),
+    ),
+    **{WEIGHTS: WEIGHTS_FIELD},
+    **LEARNING,
+)
+
+Registered = any_of(EXTRACTORS, discriminator="name")
+ADAPTER: TypeAdapter[RegisteredOptions] = TypeAdapter(Registered)
+
+
+def read_extractor(options: Any) -> RegisteredOptions:
+    """Options of an extractor, validated by the model that its name asks for."""
+    name = options.get("name") if isinstance(options, Mapping) else None
+    if isinstance(name, str) and SEPARATOR in name:
+        return combination_model(name).model_validate(options)
+    return ADAPTER.validate_python(options)
+
+
+ExtractorOptions = SerializeAsAny[
+    Annotated[
+        Registered | CombinationOptions, WrapValidator(lambda options, _: read_extractor(options))
+    ]
+]
+"""Options of any extractor, or of a combination of some."""
