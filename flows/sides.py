@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from cppcl.datasets.table import MODALITIES
 from cppcl.features import learning_part, make_extractor
-from flows.combination import ExtractorOptions
+from flows.extractors import ExtractorOptions
 from flows.options import Options, RegisteredOptions
 
 

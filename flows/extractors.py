@@ -1,4 +1,4 @@
-"""Options of several extractors that are combined by name, such as lks+cnn."""
+"""Options of extractors: of registered ones, and of several that are combined by name."""
 
 from __future__ import annotations
 
