@@ -415,7 +415,11 @@ def test_schema_of_the_form_offers_every_registered_class() -> None:
     assert schema["properties"]["block_rows"]["description"]
     definitions = schema["$defs"]
     sketch = definitions["Sides"]["properties"]["sketch"]
-    assert set(sketch["discriminator"]["mapping"]) == set(EXTRACTORS)
+    registered, combined = sketch["anyOf"]
+    assert set(registered["discriminator"]["mapping"]) == set(EXTRACTORS)
+    combined = definitions[combined["$ref"].rpartition("/")[2]]
+    assert combined["additionalProperties"] is True
+    assert set(combined["properties"]) == {"name", "weights", "learn_from", "learned"}
     methods = definitions["Protocol"]["properties"]["methods"]["additionalProperties"]
     assert set(methods["discriminator"]["mapping"]) == set(METHODS)
     alpha = definitions["CprlOptions"]["properties"]["alpha"]

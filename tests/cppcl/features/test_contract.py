@@ -10,10 +10,12 @@ import pytest
 from cppcl.errors import InputError, NotFittedError
 from cppcl.features import EXTRACTORS, make_extractor
 
-on_all = pytest.mark.parametrize("name", sorted(EXTRACTORS))
-on_pictures = pytest.mark.parametrize("name", sorted(set(EXTRACTORS) - {"precomputed"}))
+COMBINED = ["hog+lks"]
+on_registered = pytest.mark.parametrize("name", sorted(EXTRACTORS))
+on_all = pytest.mark.parametrize("name", sorted(EXTRACTORS) + COMBINED)
+on_pictures = pytest.mark.parametrize("name", sorted(set(EXTRACTORS) - {"precomputed"}) + COMBINED)
 on_learning = pytest.mark.parametrize(
-    "name", sorted(name for name, extractor in EXTRACTORS.items() if extractor.learns)
+    "name", sorted(name for name, extractor in EXTRACTORS.items() if extractor.learns) + COMBINED
 )
 
 
@@ -25,14 +27,14 @@ def fitted_once():
 
 @pytest.fixture
 def fitted(name, make, drawings, inputs_of, fitted_once):
-    if not EXTRACTORS[name].learns:
+    if not make(name).learns:
         return make(name).fit(inputs_of(name, drawings))
     if name not in fitted_once:
         fitted_once[name] = make(name).fit(inputs_of(name, drawings))
     return fitted_once[name]
 
 
-@on_all
+@on_registered
 def test_registered_under_its_name(name):
     extractor = EXTRACTORS[name]
     assert extractor.name == name
@@ -42,14 +44,14 @@ def test_registered_under_its_name(name):
     assert extractor.__doc__
 
 
-@on_all
+@on_registered
 def test_options_are_keyword_only_with_defaults(name):
     for option in inspect.signature(EXTRACTORS[name]).parameters.values():
         assert option.kind is option.KEYWORD_ONLY
         assert option.default is not option.empty
 
 
-@on_all
+@on_registered
 def test_parameters_are_the_options_as_json(name, make):
     parameters = make(name).parameters()
     assert set(parameters) == set(inspect.signature(EXTRACTORS[name]).parameters)
