@@ -25,6 +25,7 @@ from cppcl.features.edgeness import Edgeness
 from cppcl.features.gf_hog import GfHog
 from cppcl.features.hog import Hog
 from cppcl.features.lks import Lks
+from cppcl.features.objectness import Objectness
 from cppcl.features.options import nearest_names
 from cppcl.features.perceptual_edge import PerceptualEdgeLite
 from cppcl.features.pixels import Pixels
@@ -49,6 +50,7 @@ EXTRACTORS: dict[str, type[Extractor]] = {
         GfHog,
         Helo,
         Lks,
+        Objectness,
         PerceptualEdgeLite,
         SelfSimilarity,
         Shelo,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cppcl.features.base import Picture
 from cppcl.features.options import check_integer
 from cppcl.features.stateless import StatelessExtractor, rows_of
-from cppcl.features.windows import areas, integral, random_windows, to_pixels, window_sums
+from cppcl.features.windows import ScoredWindows, random_windows, to_pixels
 
 LONGEST_SIDE = 160
 N_HIGHEST = 30
@@ -60,12 +60,16 @@ class ColourContrast(StatelessExtractor):
         return rows_of(pictures, 1, self._score)
 
     def _score(self, picture: Picture) -> float:
-        bins = colour_bins(shrink(picture, LONGEST_SIDE))
-        height, width = bins.shape
-        windows = to_pixels(random_windows(self.n_windows, self.seed), width, height)
-        contrasts = colour_contrasts(bins, windows)
-        n_kept = min(N_HIGHEST, len(contrasts))
-        return float(np.median(np.partition(contrasts, -n_kept)[-n_kept:]))
+        return self.scored_windows(picture).easiness
+
+    def scored_windows(self, picture: Picture) -> ScoredWindows:
+        """Measure the windows of a picture, the median of whose best is its score."""
+        small = shrink(picture, LONGEST_SIDE)
+        height, width = small.shape[:2]
+        windows = random_windows(self.n_windows, self.seed)
+        contrasts = colour_contrasts(colour_bins(small), to_pixels(windows, width, height))
+        best = np.argsort(-contrasts, kind="stable")[:N_HIGHEST]
+        return ScoredWindows(windows, contrasts, best, float(np.median(contrasts[best])))
 
 
 def shrink(picture: Picture, longest_side: int) -> Picture:
@@ -108,19 +112,13 @@ def colour_contrasts(bins: NDArray[np.int64], windows: NDArray[np.int64]) -> NDA
     (n,) float64 array
         Between 0 and 2; 0 where a window covers the whole picture and has no surround.
     """
+    from cppcl.features.window_kernels import histogram_distances, integral_histogram
+
     height, width = bins.shape
-    occupied = np.unique(bins)
-    sums = integral(bins == occupied[:, None, None])
+    occupied, renumbered = np.unique(bins, return_inverse=True)
+    sums = integral_histogram(renumbered.reshape(bins.shape), len(occupied))
     margin = np.rint((windows[:, 2:] - windows[:, :2]) * SURROUND).astype(np.int64)
     enlarged = np.hstack([windows[:, :2] - margin, windows[:, 2:] + margin])
     enlarged = np.clip(enlarged, 0, np.array([width, height, width, height]))
-
-    inside = window_sums(sums, windows)
-    around = window_sums(sums, enlarged) - inside
-    n_inside = areas(windows)
-    n_around = areas(enlarged) - n_inside
-    p = inside / n_inside
-    q = around / np.maximum(n_around, 1)
-    total = p + q
-    distance: NDArray[np.float64] = ((p - q) ** 2 / np.where(total > 0, total, 1.0)).sum(axis=0)
-    return np.where(n_around > 0, distance, 0.0)
+    distances: NDArray[np.float64] = histogram_distances(sums, windows, enlarged)
+    return distances

@@ -14,11 +14,16 @@ from cppcl.features.base import Picture
 from cppcl.features.options import check_flag, check_integer
 from cppcl.features.stateless import StatelessExtractor, rows_of
 from cppcl.features.strokes import normalised_strokes
-from cppcl.features.windows import areas, integral, random_windows, to_pixels, window_sums
+from cppcl.features.windows import (
+    ScoredWindows,
+    random_windows,
+    rim_densities,
+    rims,
+    to_pixels,
+)
 
 CANVAS = 256
-SHRINK = 100 / 117
-"""Side of the inner window over that of the outer one (theta_ED = 17)."""
+N_SHOWN = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,25 +70,27 @@ class Edgeness(StatelessExtractor):
         return rows_of(pictures, 1, self._score)
 
     def _score(self, picture: Picture) -> float:
+        return self.scored_windows(picture).easiness
+
+    def scored_windows(self, picture: Picture) -> ScoredWindows:
+        """Measure the windows of a picture, whose mean is its score; the 30 highest are best."""
         strokes = normalised_strokes(picture, canvas=CANVAS, thin=self.thin)
         outer, inner = rim_windows(self.n_windows, self.seed)
-        sums = integral(strokes)
-        marked = window_sums(sums, outer) - window_sums(sums, inner)
-        thickness = (outer[:, 2:] - inner[:, 2:]).mean(axis=1)
-        return float(np.mean(thickness * marked / (areas(outer) - areas(inner))))
+        densities = rim_densities(strokes, outer, inner)
+        return ScoredWindows(
+            outer / CANVAS,
+            densities,
+            np.argsort(-densities, kind="stable")[:N_SHOWN],
+            float(densities.mean()),
+            {"strokes": strokes.astype(np.float32)},
+        )
 
 
 @lru_cache
 def rim_windows(n_windows: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Outer and inner windows in pixels of the canvas, (n_windows, 4) int64 each.
-
-    The inner window lies in the middle of the outer one and is at least a pixel narrower on
-    every side.
-    """
+    """Outer and inner windows in pixels of the canvas, (n_windows, 4) int64 each."""
     outer = to_pixels(random_windows(n_windows, seed), CANVAS, CANVAS)
-    extent = outer[:, 2:] - outer[:, :2]
-    rim = np.maximum(np.rint(extent * (1 - SHRINK) / 2).astype(np.int64), 1)
-    inner = np.hstack([outer[:, :2] + rim, outer[:, 2:] - rim])
+    inner = rims(outer)
     for windows in (outer, inner):
         windows.flags.writeable = False
     return outer, inner
