@@ -8,6 +8,8 @@ from typing import Any, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.features.layers import Layer
+
 Picture = NDArray[np.uint8]
 """A decoded picture: (height, width, 3) uint8, sRGB, composited on white."""
 
@@ -69,6 +71,13 @@ class Extractor(Protocol):
 
         Each row depends on its own picture alone: how pictures are batched changes no value by
         more than 1e-5.
+        """
+        ...
+
+    def explain(self, picture: Picture) -> list[Layer]:
+        """What it sees of a picture, for a person to look at, beside the vector.
+
+        What needs learning is left out before `fit`.
         """
         ...
 

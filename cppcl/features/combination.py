@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.features.base import Extractor, Picture
+from cppcl.features.layers import Layer, described, titled
 from cppcl.features.options import nearest_names
 from cppcl.validation import check_number
 
@@ -158,6 +159,15 @@ class Combination:
             rows[:, first : first + block.shape[1]] = weight * block / np.where(norms, norms, 1)
             first += block.shape[1]
         return rows
+
+    def explain(self, picture: Picture) -> list[Layer]:
+        """What each part sees of a picture, and its vector."""
+        weights = self.parameters()[WEIGHTS]
+        return [
+            layer
+            for part, weight in zip(self.parts, weights, strict=True)
+            for layer in titled(described(part, picture), f"{part.name} (x {weight:g}): ")
+        ]
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, by name.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError, NotFittedError
 from cppcl.features.base import Picture
+from cppcl.features.layers import Layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,10 @@ class LearningExtractor(ABC):
     @abstractmethod
     def fit(self, pictures: Iterable[Picture]) -> Self:
         """Learn from training pictures."""
+
+    def explain(self, picture: Picture) -> list[Layer]:
+        """What it sees of a picture, for a person to look at; here nothing beside the vector."""
+        return []
 
     def parameters(self) -> dict[str, Any]:
         """Every option with its value, made of JSON types only."""
@@ -68,6 +73,11 @@ class LearningExtractor(ABC):
         learned = {name: np.array(array, dtype=np.float32) for name, array in arrays.items()}
         object.__setattr__(self, "_learned", learned)
         return self
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether there is something to describe by."""
+        return bool(self._learned)
 
     def learned(self, name: str) -> NDArray[Any]:
         """Array that `fit` learned.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
+from cppcl.features.layers import Layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,10 @@ class StatelessExtractor:
                 f"{sorted(arrays)}; they belong to another extractor"
             )
         return self
+
+    def explain(self, picture: Picture) -> list[Layer]:
+        """What it sees of a picture, for a person to look at; here nothing beside the vector."""
+        return []
 
     def parameters(self) -> dict[str, Any]:
         """Every option with its value, made of JSON types only."""
