@@ -19,7 +19,14 @@ from pydantic import (
 
 from cppcl.features import EXTRACTORS, make_extractor
 from cppcl.features.combination import SEPARATOR, WEIGHTS, part_names
-from flows.options import LEARNING, Options, RegisteredOptions, any_of, constructor_fields
+from flows.options import (
+    LEARNING,
+    Options,
+    RegisteredOptions,
+    any_of,
+    constructor_fields,
+    may_learn,
+)
 
 WEIGHTS_FIELD = (
     tuple[float, ...] | None,
@@ -52,7 +59,7 @@ def combination_model(name: str) -> type[RegisteredOptions]:
         field = Field(default_factory=model, description=f"Options of {part}")
         fields[part] = (Annotated[model, reader], field)
     fields[WEIGHTS] = WEIGHTS_FIELD
-    if any(EXTRACTORS[part].learns for part in names):
+    if any(may_learn(EXTRACTORS[part]) for part in names):
         fields |= LEARNING
 
     def check_by_constructing(self: RegisteredOptions) -> RegisteredOptions:

@@ -24,6 +24,8 @@ from pydantic import (
     model_validator,
 )
 
+from cppcl.features import make_extractor
+from cppcl.features.learning import LearningExtractor
 from flows.grids import Grid, check_grid, grid_reader
 
 GRID = "tune"
@@ -47,7 +49,7 @@ LEARNING: dict[str, Any] = {
         ),
     ),
 }
-"""Fields of a class that learns, beside the arguments of its constructor."""
+"""Fields of a class that may learn, beside the arguments of its constructor."""
 
 
 def check_name(name: str) -> str:
@@ -121,8 +123,10 @@ class RegisteredOptions(Options):
 
     @property
     def learns(self) -> bool:
-        """Whether the class learns from training pictures before it is used."""
-        return LEARNING.keys() <= type(self).model_fields.keys()
+        """Whether what these options make learns from training pictures before it is used."""
+        if not LEARNING.keys() <= type(self).model_fields.keys():
+            return False
+        return make_extractor(self.registered_name, self.arguments()).learns
 
     @property
     def registered_name(self) -> str:
@@ -156,7 +160,7 @@ def options_model(
         discriminator: (Literal[name], Field(name, description=summary(registered))),
         **arguments,
     }
-    if getattr(registered, "learns", False):
+    if may_learn(registered):
         fields |= LEARNING
     if tunable:
         hints = {argument: kind for argument, (kind, _) in arguments.items()}
@@ -184,6 +188,11 @@ def constructor_fields(registered: type) -> dict[str, Any]:
         field = Field(default, description=meanings.get(parameter.name))
         fields[parameter.name] = (hints[parameter.name], field)
     return fields
+
+
+def may_learn(registered: type) -> bool:
+    """Whether a class learns from training pictures, with any options."""
+    return issubclass(registered, LearningExtractor)
 
 
 def summary(documented: type) -> str:

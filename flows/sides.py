@@ -23,6 +23,11 @@ class Pair(Options):
         """Refuse an extractor that could not use what the other one learns."""
         for modality in MODALITIES:
             learner = getattr(self, modality)
+            if not learner.learns and getattr(learner, "learned", None):
+                raise ValueError(
+                    f"{modality}.learned={learner.learned}: {learner.registered_name!r} with "
+                    "these options learns nothing; leave learned out"
+                )
             if not learner.learns or learner.learned or learner.learn_from == modality:
                 continue
             side = learner.learn_from

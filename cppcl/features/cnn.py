@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
-from cppcl.features.networks import Network, Preprocessing, load_network, output_dimension, pool
-from cppcl.features.options import check_flag
-from cppcl.features.stateless import StatelessExtractor, check_picture
-from cppcl.features.weights import PACKAGED, weights_identity
-from cppcl.images import pad_to_square
+from cppcl.features.learning import LearningExtractor, UniformSample
+from cppcl.features.network_input import Framing, batches
+from cppcl.features.networks import (
+    Network,
+    Place,
+    find_place,
+    load_network,
+    output_dimension,
+    pool,
+)
+from cppcl.features.options import check_choice, check_flag, check_integer
+from cppcl.features.principal import principal_components
+from cppcl.features.stateless import check_picture
+from cppcl.features.weights import FORMATS, PACKAGED, weights_identity
+
+if TYPE_CHECKING:
+    import torch
 
 MICRO_BATCH = {"cpu": 1, "cuda": 32}
 """Pictures that pass through the network together.
@@ -28,58 +42,154 @@ kernels, however many come with it. One at a time is also the fastest on one CPU
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cnn(StatelessExtractor):
-    """Output of a node of a pretrained network, averaged over its positions.
+class Cnn(LearningExtractor):
+    r"""Output of a node of a pretrained network, averaged over its positions.
 
-    A picture is padded to a square on white and resized to the network's input with
-    antialiasing: it is never stretched and nothing is cut off. Channels are normalised as the
-    published weights ask for.
+    With :math:`a(x)` the output of the node for a picture x, of m channels at positions p, the
+    feature is :math:`\phi_c(x) = \tfrac1P \sum_p \max(0, a_{cp}(x))`; nodes without positions
+    give their output itself. With `flip` it is :math:`\tfrac12 (\phi(x) + \phi(\bar x))`, with
+    :math:`\bar x` the mirror image. With `n_components` = k the extractor learns: `fit` finds the
+    mean :math:`\mu` and the k principal directions :math:`W` of the features of training pictures
+    (`cppcl.features.principal`), and a picture is described by :math:`W (\phi(x) - \mu)`.
+
+    The paper describes images by fc6 of the Caffe reference network, 4096 values after the
+    rectifier, and prints 4883 x 2400 as their size, which fits a reduction to as many values as
+    LKS has. So the paper's feature is network='caffenet' with BVLC's weights file and
+    n_components=2400, and learn_from='image' where only images are described so; the reduction is
+    our reading of that number. network='alexnet' is torchvision's, of other widths (64-192-384-256
+    channels, no groups, no response normalisation) and another training.
+
+    By default a picture is padded to a square on white and resized to the network's input with
+    antialiasing: it is never stretched and nothing is cut off, which is our choice for drawings.
+    Channels are normalised as the weights ask for.
 
     Parameters
     ----------
     network : str
-        'efficientnet_lite0' (1280 values, the last convolution; weights from the package index),
-        or a torchvision classification model and the name of a module in it, such as
-        'alexnet:classifier.1' (fc6, 4096 values) or 'resnet50:avgpool' (2048 values).
+        'efficientnet_lite0' (1280 values, the last convolution; weights from the package index);
+        'alexnet' (torchvision's, fc6, 4096 values); any other classification model of
+        torchvision, with a node; 'caffenet' or 'caffe_alexnet' (fc6, 4096 values), with a weights
+        file; 'timm/<model>' or 'open_clip/<model>', with a weights file and the extra of that
+        name. 'alexnet:classifier.4' names a node too.
+    node : str or None
+        Module of the network whose output is wanted, such as 'avgpool' of 'resnet50' (2048
+        values) or 'fc7' of 'caffenet'. By default that given above, and of timm and open_clip
+        what the encoder returns.
     weights : str or None
-        Path of a state_dict file to load instead of the published weights. What takes part in
+        Path of a weights file to load instead of the published ones: what torch.save wrote of a
+        state_dict, .safetensors, .npz, or .caffemodel. No code in it is run. What takes part in
         `parameters` is the content of the file, not where it lies.
-    relu : bool
-        Whether negative outputs of the node become zero; torchvision's fully connected nodes
-        come before their rectifier.
+    relu : bool or None
+        Whether negative outputs of the node become zero; torchvision's and Caffe's fully
+        connected nodes come before their rectifier. By default true, but false for what timm and
+        open_clip encoders return.
+    framing : {'pad', 'crop'}
+        'pad': the whole picture, on a white square. 'crop': as the published weights were tested,
+        the middle of a picture brought to their size (of Caffe's networks, stretched to a
+        square).
+    flip : bool
+        Whether features of the picture and of its mirror image are averaged; takes twice as long.
+    precision : {'float32', 'bfloat16'}
+        Numbers that the network computes with; features are float32 either way. bfloat16 has 8
+        bits: ``python tests/benchmarks/bench_features.py --precision`` measures the error and the
+        time on your machine, and processors without bfloat16 instructions are refused.
+    n_components : int or None
+        Principal components that features are reduced to; None leaves them as they are and learns
+        nothing. Needs more training pictures than components.
+    max_samples : int
+        Training pictures that `fit` learns components from, drawn evenly; features of these are
+        held in memory.
+    seed : int
+        Of that draw.
     """
 
     name: ClassVar[str] = "cnn"
     version: ClassVar[int] = 1
     device: ClassVar[Literal["cpu", "gpu"]] = "gpu"
+    learns: ClassVar[bool] = False  # of an extractor with n_components it is true
 
     network: str = PACKAGED
+    node: str | None = None
     weights: str | None = None
-    relu: bool = True
+    relu: bool | None = None
+    framing: Framing = "pad"
+    flip: bool = False
+    precision: Literal["float32", "bfloat16"] = "float32"
+    n_components: int | None = None
+    max_samples: int = 20_000
+    seed: int = 0
 
     def __post_init__(self) -> None:
-        model, _, node = self.network.partition(":") if isinstance(self.network, str) else [""] * 3
-        if self.network != PACKAGED and not (model and node):
-            raise InputError(
-                f"option network={self.network!r} must be {PACKAGED!r} or a torchvision model and "
-                "one of its nodes, such as 'alexnet:classifier.1'"
-            )
         if self.weights is not None and not isinstance(self.weights, str | Path):
             raise InputError(f"option weights={self.weights!r} must be a path or null")
-        check_flag("relu", self.relu)
+        place = find_place(self.network, self.node)
+        if place.needs_weights and self.weights is None:
+            raise InputError(
+                f"option weights: network={self.network!r} has no weights that cppcl could fetch; "
+                f"give the path of their file, {FORMATS}"
+            )
+        if self.relu is not None:
+            check_flag("relu", self.relu)
+        check_choice("framing", self.framing, ("pad", "crop"))
+        check_flag("flip", self.flip)
+        check_choice("precision", self.precision, ("float32", "bfloat16"))
+        if self.n_components is not None:
+            check_integer("n_components", self.n_components, 1)
+            check_integer("max_samples", self.max_samples, self.n_components + 1)
+            object.__setattr__(self, "learns", True)
+        check_integer("max_samples", self.max_samples, 1)
+        check_integer("seed", self.seed, 0)
 
     @property
     def dimension(self) -> int:
-        """Number of channels of the node."""
-        return 1280 if self.network == PACKAGED else _dimension(self.network)
+        """Number of components, or of channels of the node."""
+        return self.n_components or _dimension(self._place)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Mean and components; nothing without `n_components`."""
+        if self.n_components is None:
+            return {}
+        m = _dimension(self._place)
+        return {"mean": (m,), "components": (self.n_components, m)}
+
+    @property
+    def licence(self) -> str:
+        """Licence of the weights."""
+        return self._place.licence(self._weights_path)
 
     def parameters(self) -> dict[str, Any]:
-        """Every option; the weights are named by their content."""
-        return {
-            "network": self.network,
-            "weights": weights_identity(self.network, self._weights_path()),
-            "relu": self.relu,
+        """Every option as it takes effect; the weights are named by their content."""
+        place = self._place
+        return super().parameters() | {
+            "network": place.network,
+            "node": place.node,
+            "weights": weights_identity(place.network, self._weights_path),
+            "relu": self._relu,
         }
+
+    def fit(self, pictures: Iterable[Picture]) -> Self:
+        """Learn principal components from training pictures, where `n_components` asks for them.
+
+        Raises
+        ------
+        InputError
+            There are too few pictures, or their features vary in too few directions.
+        """
+        if self.n_components is None:
+            return self
+        m = _dimension(self._place)
+        if self.n_components > m:
+            raise InputError(
+                f"option n_components={self.n_components} exceeds the {m} values of "
+                f"{self._place.network}; lower it"
+            )
+        sample = UniformSample(self.max_samples, np.random.default_rng(self.seed))
+        sample.add(np.empty((0, m), dtype=np.float32))
+        for chunk in _chunks(pictures, MICRO_BATCH["cuda"]):
+            sample.add(self._features(chunk))
+        mean, components = principal_components(sample.rows()[0], self.n_components)
+        return self.from_arrays({"mean": mean, "components": components})
 
     def transform(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
         """Features of n pictures, (n, dimension) float32; on a GPU where there is one.
@@ -87,73 +197,152 @@ class Cnn(StatelessExtractor):
         Raises
         ------
         DataUnavailableError
-            The weights are not on this machine and cannot be downloaded.
+            The weights are not on this machine and cannot be downloaded, or a package that the
+            network needs is not installed.
         InputError
-            There is no such network or node, or the weights do not fit it.
+            There is no such network or node, the weights do not fit it, or the processor has no
+            bfloat16.
+        NotFittedError
+            No components were learned yet.
         """
+        if self.n_components is None:
+            return self._features(pictures)
+        mean, components = self.learned("mean"), self.learned("components")
+        rows = np.empty((len(pictures), self.n_components), dtype=np.float32)
+        for row, features in zip(rows, self._features(pictures), strict=True):
+            # One at a time, so that a row's rounding does not depend on those beside it.
+            np.matmul(components, features - mean, out=row)
+        return rows
+
+    def _features(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
+        """Features of the network itself, (n, m)."""
         import torch
 
-        rows = np.empty((len(pictures), self.dimension), dtype=np.float32)
+        rows = np.empty((len(pictures), _dimension(self._place)), dtype=np.float32)
         if not len(pictures):
             return rows
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        network = _loaded(self.network, *_file_and_state(self._weights_path()), device)
-        size, step = network.preprocessing.size, MICRO_BATCH[device]
+        check_precision(self.precision, device)
+        path = self._weights_path
+        network = _loaded(self._place, path, _state(path), device, self.precision)
+        running: list[tuple[slice, torch.Tensor]] = []
         with torch.inference_mode(), _reproducible(device):
-            for start in range(0, len(pictures), step):
-                batch = torch.zeros(step, 3, size, size)
-                chosen = pictures[start : start + step]
-                for row, picture in enumerate(chosen):
-                    check_picture(picture, start + row)
-                    batch[row] = torch.from_numpy(prepare(picture, network.preprocessing))
-                output = network.run(batch.to(device=device, memory_format=torch.channels_last))
-                output = pool(torch.relu(output) if self.relu else output)
-                rows[start : start + len(chosen)] = output[: len(chosen)].cpu().numpy()
+            for part, batch in batches(
+                pictures,
+                network.preprocessing,
+                self.framing,
+                size=MICRO_BATCH[device],
+                pinned=device == "cuda",
+            ):
+                # A GPU works on this batch while the CPU waits for the one before, and prepares
+                # the next.
+                running.append((part, self._run(network, batch, device)))
+                if len(running) > 1:
+                    _collect(rows, *running.pop(0))
+            _collect(rows, *running.pop())
         return rows
 
+    def _run(self, network: Network, batch: torch.Tensor, device: str) -> torch.Tensor:
+        import torch
+
+        inputs = batch.to(
+            device=device,
+            dtype=getattr(torch, self.precision),
+            memory_format=torch.channels_last,
+            non_blocking=True,
+        )
+        features = self._pooled(network.run(inputs))
+        if self.flip:
+            features = (features + self._pooled(network.run(inputs.flip(3)))) / 2
+        return features
+
+    def _pooled(self, output: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        output = output.float()
+        return pool(torch.relu(output) if self._relu else output)
+
+    @property
+    def _place(self) -> Place:
+        return find_place(self.network, self.node)
+
+    @property
+    def _relu(self) -> bool:
+        if self.relu is not None:
+            return self.relu
+        place = self._place
+        return place.node is not None or place.kind == "packaged"
+
+    @property
     def _weights_path(self) -> Path | None:
         return None if self.weights is None else Path(self.weights).expanduser()
 
 
-def prepare(picture: Picture, preprocessing: Preprocessing) -> NDArray[np.float32]:
-    """Pad to a square on white, resize and normalise: (H, W, 3) uint8 to (3, size, size)."""
-    from PIL import Image
+def check_precision(precision: str, device: str) -> None:
+    """Raise `InputError` if a device has no instructions for a precision.
 
-    image = Image.fromarray(np.ascontiguousarray(pad_to_square(picture)))
-    resampling = Image.Resampling[preprocessing.interpolation.upper()]
-    image = image.resize((preprocessing.size, preprocessing.size), resampling)
-    values = np.asarray(image, dtype=np.float32) / np.float32(255)
-    mean = np.array(preprocessing.mean, dtype=np.float32)
-    std = np.array(preprocessing.std, dtype=np.float32)
-    return np.ascontiguousarray(((values - mean) / std).transpose(2, 0, 1))
+    Parameters
+    ----------
+    precision : {'float32', 'bfloat16'}
+        What is asked for.
+    device : {'cpu', 'cuda'}
+        Where the network runs.
+    """
+    import torch
+
+    if precision != "bfloat16":
+        return
+    if device == "cuda":
+        able = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        has = torch.cpu.get_capabilities()
+        able = any(has.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
+    if not able:
+        raise InputError(
+            f"option precision='bfloat16': this {device} has no instructions for it, so it would "
+            "only be slower; use precision='float32'"
+        )
 
 
-def _file_and_state(path: Path | None) -> tuple[Path | None, tuple[int, int]]:
-    """Path and what changes when the file does, so that it is loaded anew then."""
+def _collect(rows: NDArray[np.float32], part: slice, features: torch.Tensor) -> None:
+    rows[part] = features[: part.stop - part.start].cpu().numpy()
+
+
+def _chunks(pictures: Iterable[Picture], size: int) -> Iterator[list[Picture]]:
+    """Pictures by so many, which are checked by their place among all."""
+    remaining = (check_picture(picture, k) for k, picture in enumerate(pictures))
+    while chunk := list(islice(remaining, size)):
+        yield chunk
+
+
+def _state(path: Path | None) -> tuple[int, int]:
+    """What changes when the file does, so that it is loaded anew then."""
     if path is None or not path.exists():
-        return path, (0, 0)
+        return 0, 0
     status = path.stat()
-    return path, (status.st_mtime_ns, status.st_size)
+    return status.st_mtime_ns, status.st_size
 
 
 @lru_cache(maxsize=2)
-def _loaded(network: str, path: Path | None, state: tuple[int, int], device: str) -> Network:
+def _loaded(
+    place: Place, path: Path | None, state: tuple[int, int], device: str, precision: str
+) -> Network:
     import torch
 
-    loaded = load_network(network, path)
-    loaded.module.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    loaded = load_network(place, path)
+    loaded.module.to(  # type: ignore[call-overload]
+        device=device, dtype=getattr(torch, precision), memory_format=torch.channels_last
+    )
     return loaded
 
 
 @lru_cache
-def _dimension(network: str) -> int:
-    return output_dimension(network)
+def _dimension(place: Place) -> int:
+    return output_dimension(place)
 
 
-def _reproducible(device: str) -> Any:
+def _reproducible(device: str) -> AbstractContextManager[Any]:
     """Context in which a GPU convolves in full precision, the same way every time."""
-    from contextlib import nullcontext
-
     import torch
 
     if device == "cpu":

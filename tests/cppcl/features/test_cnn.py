@@ -11,11 +11,9 @@ from efficientnet_lite_pytorch import EfficientNet
 
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features import make_extractor
-from cppcl.features.cnn import MICRO_BATCH, Cnn, prepare
-from cppcl.features.networks import Preprocessing, load_network
+from cppcl.features.cnn import MICRO_BATCH, Cnn
+from cppcl.features.networks import find_place, load_network
 from cppcl.features.weights import read_weights
-
-PLAIN = Preprocessing(size=224, mean=(0.0,) * 3, std=(1.0,) * 3, interpolation="bicubic")
 
 
 @pytest.fixture
@@ -64,32 +62,6 @@ def test_packaged_network_equals_the_package(picture):
     rows = Cnn().transform([picture, picture[:, 50:174]])
     np.testing.assert_allclose(rows, output.mean((2, 3)), atol=2e-5)
     assert np.ptp(rows, axis=1).min() > 0.5
-
-
-def test_input_is_padded_on_white_and_not_stretched(picture):
-    values = prepare(picture[100:124], PLAIN)
-    assert values.shape == (3, 224, 224)
-    assert values.dtype == np.float32
-    np.testing.assert_array_equal(values[:, :100], 1)
-    np.testing.assert_array_equal(values[:, 124:], 1)
-    np.testing.assert_allclose(values[:, 100:124], picture[100:124].transpose(2, 0, 1) / 255)
-
-
-def test_shrinking_is_antialiased():
-    checks = np.zeros((896, 896, 3), dtype=np.uint8)
-    checks[::2, 1::2] = checks[1::2, ::2] = 255
-    values = prepare(checks, PLAIN)[:, 8:-8, 8:-8]
-    np.testing.assert_allclose(values, 0.5, atol=0.02)
-
-
-def test_input_is_normalised_by_channel(picture):
-    preprocessing = Preprocessing(
-        size=224, mean=(0.1, 0.2, 0.3), std=(0.5, 0.25, 2.0), interpolation="bilinear"
-    )
-    expected = (picture / 255 - np.array([0.1, 0.2, 0.3])) / np.array([0.5, 0.25, 2.0])
-    np.testing.assert_allclose(
-        prepare(picture, preprocessing), expected.transpose(2, 0, 1), atol=1e-6
-    )
 
 
 @pytest.mark.parametrize("relu", [True, False])
@@ -170,8 +142,15 @@ def test_parameters_name_weights_by_content(squeezenet, weights, tmp_path):
 def test_parameters_name_published_weights():
     assert make_extractor("cnn").parameters() == {
         "network": "efficientnet_lite0",
+        "node": None,
         "weights": "efficientnet-lite0-57934424",
         "relu": True,
+        "framing": "pad",
+        "flip": False,
+        "precision": "float32",
+        "n_components": None,
+        "max_samples": 20_000,
+        "seed": 0,
     }
     named = Cnn(network="alexnet:classifier.1").parameters()["weights"]
     assert named == "AlexNet_Weights.IMAGENET1K_V1"
@@ -299,4 +278,4 @@ def test_missing_package_says_what_to_install(package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
 
     with pytest.raises(DataUnavailableError, match=rf"package {package}; .*cppcl\[demo\]"):
-        load_network("efficientnet_lite0", None)
+        load_network(find_place("efficientnet_lite0", None), None)
