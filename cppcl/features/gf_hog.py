@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
-from cppcl.features.contours import LONGEST_SIDE, contour_mask
 from cppcl.features.laplace import harmonic
+from cppcl.features.layers import Layer, Seen
 from cppcl.features.options import check_choice
 from cppcl.features.visual_words import Local, VisualWords
 
@@ -67,13 +67,20 @@ class GfHog(VisualWords):
 
     def local_descriptors(self, picture: Picture) -> Local:
         """Descriptors of all windows, (n, 81) float32, and their contour pixels."""
-        mask = contour_mask(
-            picture, contours=self.contours, threshold=self.threshold, longest_side=LONGEST_SIDE
-        )
-        margins = np.rint(MARGIN * np.array(mask.shape)).astype(np.int64)
-        padded = np.pad(mask, [(margin, margin) for margin in margins])
+        mask = self.contours_of(picture)
+        padded, margins = with_margins(mask)
         descriptors, pixels = describe_pixels(gradient_field(padded, self.field), padded)
         return descriptors, (pixels - margins + 0.5) / mask.shape
+
+    def explain_local(self, mask: NDArray[np.bool_]) -> list[Layer]:
+        """Show the field that contours set up."""
+        return [Seen(f"field ({self.field})", gradient_field(with_margins(mask)[0], self.field))]
+
+
+def with_margins(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Mask with a blank margin, and the margin above and left, pixels."""
+    margins = np.rint(MARGIN * np.array(mask.shape)).astype(np.int64)
+    return np.pad(mask, [(margin, margin) for margin in margins]), margins
 
 
 def gradient_field(mask: NDArray[np.bool_], spread: str) -> NDArray[np.float64]:

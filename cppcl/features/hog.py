@@ -11,11 +11,16 @@ from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
 from cppcl.features.contours import CONTOURS, ContourOptions
+from cppcl.features.layers import Layer, Numbers, Seen
 from cppcl.features.pixels import resize
 from cppcl.features.stateless import StatelessExtractor, rows_of
 from cppcl.images import pad_to_square, to_gray
 
 SIDE = 128
+CELL = 18
+N_CELLS = SIDE // CELL
+"""Cells along each side: 7."""
+N_BINS = 9
 DIMENSION = 1296
 
 
@@ -55,10 +60,17 @@ class Hog(ContourOptions, StatelessExtractor):
         """Descriptors of n pictures, (n, 1296) float32."""
         return rows_of(pictures, self.dimension, self._describe)
 
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show the square that is described, and the orientations of its cells."""
+        return hog_layers(self._square(picture), marks=self.contours != "none")
+
     def _describe(self, picture: Picture) -> NDArray[np.floating]:
+        return hog_of_square(self._square(picture))
+
+    def _square(self, picture: Picture) -> NDArray[np.float32]:
         if self.contours == "none":
-            return hog_of_square(to_gray(pad_to_square(picture)))
-        return hog_of_square(self.on_canvas(picture).astype(np.float32))
+            return to_gray(pad_to_square(picture))
+        return self.on_canvas(picture).astype(np.float32)
 
 
 def hog_of_square(gray: NDArray[np.float32]) -> NDArray[np.floating]:
@@ -67,9 +79,42 @@ def hog_of_square(gray: NDArray[np.float32]) -> NDArray[np.floating]:
 
     descriptor: NDArray[np.floating] = hog(
         resize(gray, (SIDE, SIDE)),
-        orientations=9,
-        pixels_per_cell=(18, 18),
+        orientations=N_BINS,
+        pixels_per_cell=(CELL, CELL),
         cells_per_block=(2, 2),
         block_norm="L2-Hys",
     )
     return descriptor
+
+
+def hog_layers(gray: NDArray[np.float32], *, marks: bool) -> list[Layer]:
+    """Orientations of edges in each cell, the mean over the blocks that hold it, and the vector.
+
+    Parameters
+    ----------
+    gray : (n, n) float32 array
+        What `hog_of_square` describes.
+    marks : bool
+        Whether 1 is a mark, to be drawn dark, and not white.
+    """
+    vector = hog_of_square(gray)
+    blocks = vector.reshape(N_CELLS - 1, N_CELLS - 1, 2, 2, N_BINS)
+    sums, counts = np.zeros((N_CELLS, N_CELLS, N_BINS)), np.zeros((N_CELLS, N_CELLS, 1))
+    for i in range(2):
+        for j in range(2):
+            inside = slice(i, i + N_CELLS - 1), slice(j, j + N_CELLS - 1)
+            sums[inside] += blocks[:, :, i, j]
+            counts[inside] += 1
+    # Bins are of gradients; edges run across them.
+    edges = np.pi * (np.arange(N_BINS) + 0.5) / N_BINS + np.pi / 2
+    covered = N_CELLS * CELL
+    shown = resize(gray, (SIDE, SIDE))[:covered, :covered]
+    return [
+        Seen(
+            f"cells, {N_CELLS} x {N_CELLS}, on {SIDE} x {SIDE}",
+            1 - shown if marks else shown,
+            angles=np.broadcast_to(edges, sums.shape),
+            lengths=sums / counts,
+        ),
+        Numbers("vector", vector.reshape(-1, 4 * N_BINS), "block", "orientation of each cell"),
+    ]

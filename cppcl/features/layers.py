@@ -29,6 +29,8 @@ class Seen:
     groups : (n,) int array or None
         Number of the colour of each point, those below 0 being grey; all are of one colour if
         None.
+    grid : int
+        Cells along each side that lines divide the picture into; none are drawn if 0.
     boxes : (n, 4) array or None
         Left, top, right and bottom in pixels, right and bottom excluded.
     angles, lengths : (r, c, k) arrays or None
@@ -41,6 +43,7 @@ class Seen:
     picture: NDArray[Any]
     points: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
+    grid: int = 0
     boxes: NDArray[Any] | None = None
     angles: NDArray[Any] | None = None
     lengths: NDArray[Any] | None = None

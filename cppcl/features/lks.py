@@ -21,6 +21,7 @@ from cppcl.features.keyshapes import (
     squared_distances,
     vote_scales,
 )
+from cppcl.features.layers import Layer, Numbers, Seen, Tiles, most_frequent
 from cppcl.features.learning import LearningExtractor
 from cppcl.features.options import check_flag, check_integer
 from cppcl.features.stateless import check_picture, rows_of
@@ -162,8 +163,7 @@ class Lks(ContourOptions, LearningExtractor):
             The darker, the larger the share of a keyshape's members that are marked there.
         """
         counts = self.learned("statistics")[:, STATISTICS.index("count")]
-        looks = self.learned("patches")[np.argsort(-counts, kind="stable")]
-        looks = looks / np.maximum(looks.max(axis=(1, 2), keepdims=True), 1e-6)
+        looks = self._looks()[np.argsort(-counts, kind="stable")]
         n_rows, step = -(-len(looks) // columns), PATCH + gap
         sheet = np.full((n_rows * step + gap, columns * step + gap), 235, dtype=np.uint8)
         for place, look in enumerate(looks):
@@ -171,12 +171,44 @@ class Lks(ContourOptions, LearningExtractor):
             sheet[top : top + PATCH, left : left + PATCH] = np.rint(255 * (1 - look))
         return np.repeat(sheet[..., None], 3, axis=2)
 
-    def _describe(
-        self, picture: Picture, keyshapes: NDArray[np.float32], scales: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        from cppcl.features.daisy_kernels import block_votes, soft_votes
-
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show the contours, each pixel by the keyshape that it votes for most, and the blocks."""
         mask = self.on_canvas(picture, thin=self.thin)
+        if not self.has_learned:
+            return [Seen(f"contours ({self.contours})", mask)]
+        scales = vote_scales(self.learned("statistics"), self.squared_distance)
+        nearest, _ = self._votes(mask, self.learned("keyshapes"), scales)
+        frequent, groups = most_frequent(nearest[:, 0])
+        shares = [float(np.mean(nearest[:, 0] == keyshape)) for keyshape in frequent]
+        captions = tuple(f"{100 * share:.0f} %" for share in shares)
+        (vector,) = self.transform([picture])
+        return [
+            Seen(f"contours ({self.contours})", mask),
+            Seen(
+                f"nearest keyshapes, {self.blocks} x {self.blocks} blocks",
+                mask,
+                points=np.argwhere(mask),
+                groups=groups,
+                grid=self.blocks,
+            ),
+            Tiles("keyshapes of most pixels", 1 - self._looks()[frequent], captions),
+            Numbers("vector", vector.reshape(-1, self.n_keyshapes), "block", "keyshape"),
+        ]
+
+    def _looks(self) -> NDArray[np.float32]:
+        """How members of each keyshape look, the largest share of each being 1."""
+        looks = self.learned("patches")
+        shares: NDArray[np.float32] = looks / np.maximum(
+            looks.max(axis=(1, 2), keepdims=True), 1e-6
+        )
+        return shares
+
+    def _votes(
+        self, mask: NDArray[np.bool_], keyshapes: NDArray[np.float32], scales: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Keyshapes that each contour pixel votes for, nearest first, and by how much."""
+        from cppcl.features.daisy_kernels import soft_votes
+
         rows, columns = np.nonzero(mask)
         distances = squared_distances(daisy(mask, rows, columns), keyshapes)
         if not self.squared_distance:
@@ -184,6 +216,16 @@ class Lks(ContourOptions, LearningExtractor):
         nearest = np.empty((len(rows), self.n_nearest), dtype=np.int64)
         votes = np.empty(nearest.shape)
         soft_votes(distances, scales, self.n_nearest, nearest, votes)
+        return nearest, votes
+
+    def _describe(
+        self, picture: Picture, keyshapes: NDArray[np.float32], scales: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        from cppcl.features.daisy_kernels import block_votes
+
+        mask = self.on_canvas(picture, thin=self.thin)
+        nearest, votes = self._votes(mask, keyshapes, scales)
+        rows, columns = np.nonzero(mask)
         histograms = np.zeros((self.blocks, self.blocks, self.n_keyshapes))
         block_votes(rows, columns, mask.shape, nearest, votes, histograms)
         histograms /= np.linalg.norm(histograms, axis=2, keepdims=True) + EPS

@@ -18,7 +18,8 @@ from cppcl.features.contours import (
     contour_mask,
     resize_longest_side,
 )
-from cppcl.features.hog import DIMENSION, hog_of_square
+from cppcl.features.hog import DIMENSION, hog_layers, hog_of_square
+from cppcl.features.layers import Layer, Seen
 from cppcl.features.perceptual_groups import salient_edges
 from cppcl.features.stateless import StatelessExtractor, rows_of
 from cppcl.images import to_gray
@@ -63,15 +64,30 @@ class PerceptualEdgeLite(ContourOptions, StatelessExtractor):
         """Descriptors of n pictures, (n, 1296) float32."""
         return rows_of(pictures, self.dimension, self._describe)
 
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show all edges, those of salient groups, and the orientations of cells."""
+        sketch = self.sketch_of(picture)
+        layers: list[Layer] = []
+        if self.contours != "strokes":
+            layers.append(
+                Seen(f"edges ({self.contours})", centred(self._edges(picture)[0], CANVAS))
+            )
+            layers.append(Seen("edges of salient groups", sketch))
+        return [*layers, *hog_layers(sketch.astype(np.float32), marks=True)]
+
     def sketch_of(self, picture: Picture) -> NDArray[np.bool_]:
         """Contours that are described, (256, 256) bool."""
         if self.contours == "strokes":
             return self.on_canvas(picture)
+        return centred(salient_edges(*self._edges(picture)), CANVAS)
+
+    def _edges(self, picture: Picture) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Edges of a photograph, and the gradient's magnitude."""
         gray = to_gray(resize_longest_side(picture, LONGEST_SIDE)).astype(np.float64)
         edges, gradient = canny_edges(gray, SIGMA)
         if self.contours != "canny":
             edges = contour_mask(picture, contours=self.contours, threshold=self.threshold)
-        return centred(salient_edges(edges, gradient), CANVAS)
+        return edges, gradient
 
     def _describe(self, picture: Picture) -> NDArray[np.floating]:
         return hog_of_square(self.sketch_of(picture).astype(np.float32))

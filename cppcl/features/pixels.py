@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
+from cppcl.features.layers import Layer, Numbers, Seen
 from cppcl.features.options import check_choice, integers
 from cppcl.features.stateless import StatelessExtractor, rows_of
 from cppcl.images import to_gray
@@ -71,6 +72,18 @@ class Pixels(StatelessExtractor):
             The crop reaches outside a picture.
         """
         return rows_of(pictures, self.dimension, self._describe)
+
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show the values as a picture, stretched from the least to the largest."""
+        (vector,) = self.transform([picture])
+        width, height = self.size
+        values = vector - vector.min()
+        values = values / (values.max() or 1)
+        shape = (height, width, 3) if self.color == "rgb" else (height, width)
+        return [
+            Seen(f"values, {width} x {height}", values.reshape(shape)),
+            Numbers("vector", vector.reshape(height, -1), "row", "column"),
+        ]
 
     def _describe(self, picture: Picture) -> NDArray[np.float32]:
         height, width = picture.shape[:2]

@@ -13,6 +13,7 @@ from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.features.contours import ContourOptions
 from cppcl.features.grids import cell_of, nearest_bins, nearest_cells
+from cppcl.features.layers import Layer, Numbers, Seen
 from cppcl.features.options import check_choice, check_flag, check_integer
 from cppcl.features.stateless import StatelessExtractor, rows_of
 from cppcl.validation import check_number
@@ -70,8 +71,15 @@ class Helo(ContourOptions, StatelessExtractor):
         """Descriptors of n pictures, (n, dimension) float32."""
         return rows_of(pictures, self.dimension, self._describe)
 
-    def _describe(self, picture: Picture) -> Floats:
-        mask = self.on_canvas(picture).astype(np.float32)
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show the contours, with the edge in every cell that counts."""
+        mask = self.on_canvas(picture)
+        angles, kept = self._cells(mask.astype(np.float32))
+        title = f"edges in cells, {self.cells} x {self.cells}"
+        return [Seen(title, mask, angles=angles[..., None], lengths=kept[..., None])]
+
+    def _cells(self, mask: NDArray[np.float32]) -> tuple[Floats, NDArray[np.bool_]]:
+        """Angle of the edge in each cell, and which cells count."""
         gx, gy = sobel(mask)
         cells = cell_of(len(mask), self.cells)
         angles = cell_angles(
@@ -79,7 +87,10 @@ class Helo(ContourOptions, StatelessExtractor):
             cells @ (gx * gx - gy * gy) @ cells.T,
             self.smooth_cells,
         )
-        kept = cells @ mask @ cells.T > len(mask) / self.cells / 2
+        return angles, cells @ mask @ cells.T > len(mask) / self.cells / 2
+
+    def _describe(self, picture: Picture) -> Floats:
+        angles, kept = self._cells(self.on_canvas(picture).astype(np.float32))
         bins = np.minimum((angles[kept] / np.pi * self.bins).astype(np.int64), self.bins - 1)
         counts = np.bincount(bins, minlength=self.bins)
         histogram: Floats = (np.roll(counts, 1) + 2 * counts + np.roll(counts, -1)) / 4
@@ -156,8 +167,33 @@ class Shelo(ContourOptions, StatelessExtractor):
         """Descriptors of n pictures, (n, dimension) float32."""
         return rows_of(pictures, self.dimension, self._describe)
 
-    def _describe(self, picture: Picture) -> Floats:
-        gx, gy = sobel(self.on_canvas(picture).astype(np.float32))
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show the contours with the edge in every cell that votes, and histograms of blocks."""
+        mask = self.on_canvas(picture)
+        angles, strength = self._cells(mask.astype(np.float32))
+        voting = np.where(strength > self.least_magnitude * strength.max(), strength, 0)
+        histograms = self._describe(picture).reshape(self.blocks, self.blocks, self.bins)
+        lines = np.pi * (np.arange(self.bins) + 0.5) / self.bins
+        return [
+            Seen(
+                f"edges in cells, {self.cells} x {self.cells}",
+                mask,
+                angles=angles[..., None],
+                lengths=voting[..., None],
+            ),
+            Seen(
+                f"orientations in blocks, {self.blocks} x {self.blocks}",
+                mask,
+                grid=self.blocks,
+                angles=np.broadcast_to(lines, histograms.shape),
+                lengths=histograms,
+            ),
+            Numbers("vector", histograms.reshape(-1, self.bins), "block", "bin of orientation"),
+        ]
+
+    def _cells(self, mask: NDArray[np.float32]) -> tuple[Floats, Floats]:
+        """Angle of the edge in each cell, and the magnitude of gradients there."""
+        gx, gy = sobel(mask)
         magnitude = np.hypot(gx, gy)
         divisor = np.maximum(magnitude, np.float32(1e-6))
         shares, touched = nearest_cells(len(gx), self.cells)
@@ -166,7 +202,10 @@ class Shelo(ContourOptions, StatelessExtractor):
             touched @ ((gx * gx - gy * gy) / divisor) @ touched.T,
             self.smooth_cells,
         )
-        strength = shares @ magnitude @ shares.T
+        return angles, shares @ magnitude @ shares.T
+
+    def _describe(self, picture: Picture) -> Floats:
+        angles, strength = self._cells(self.on_canvas(picture).astype(np.float32))
         largest = strength.max()
         if largest <= 0:
             return np.zeros(self.dimension, dtype=np.float32)

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
-from cppcl.features.contours import contour_mask
+from cppcl.features.layers import Layer, Seen
 from cppcl.features.options import check_choice, check_integer
 from cppcl.features.visual_words import Local, VisualWords
 from cppcl.features.windows import integral, window_sums
 
-LONGEST_SIDE = 256
 AREA = 0.125
 """Area of a window as a share of the picture's."""
 N_TILES = 4
@@ -23,6 +22,8 @@ N_TILES = 4
 N_ORIENTATIONS = 4
 BLUR_SIGMA, BLUR_RADIUS = 2.0, 3
 """The Gaussian of 7 x 7 pixels before gradients are taken."""
+N_SHOWN = 12
+"""Windows that are shown to a person."""
 TILE_SIGMA = 1 / 3
 """Deviation of the Gaussian that gathers a tile's responses, in sides of a tile."""
 
@@ -60,6 +61,7 @@ class Shog(VisualWords):
     version: ClassVar[int] = 1
     device: ClassVar[Literal["cpu", "gpu"]] = "cpu"
     length: ClassVar[int] = N_TILES * N_TILES * N_ORIENTATIONS
+    longest_side: ClassVar[int] = 256
 
     sampling: Literal["random", "grid"] = "random"
     n_windows: int = 500
@@ -71,16 +73,19 @@ class Shog(VisualWords):
 
     def local_descriptors(self, picture: Picture) -> Local:
         """Descriptors of the windows with a contour, (n, 64) float32, and their centres."""
-        mask = contour_mask(
-            picture,
-            contours=self.contours,
-            threshold=self.threshold,
-            longest_side=LONGEST_SIDE,
-        )
+        mask = self.contours_of(picture)
         places = window_centres(self.sampling, self.n_windows, self.seed)
         centres = (places * mask.shape).astype(np.int64)
         descriptors, seen = describe_windows(mask, centres)
         return descriptors[seen], places[seen]
+
+    def explain_local(self, mask: NDArray[np.bool_]) -> list[Layer]:
+        """Show some of the windows."""
+        places = window_centres(self.sampling, self.n_windows, self.seed)
+        shown = places[:: max(1, len(places) // N_SHOWN)]
+        side = window_side(mask.shape)
+        first = (shown * mask.shape).astype(np.int64)[:, ::-1] - side // 2
+        return [Seen("some of the windows", mask, boxes=np.hstack([first, first + side]))]
 
 
 @lru_cache

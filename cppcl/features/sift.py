@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
-from cppcl.features.contours import LONGEST_SIDE, contour_mask
+from cppcl.features.layers import Layer, Seen
 from cppcl.features.visual_words import Local, VisualWords
 
 N_CELLS = 4
@@ -25,6 +25,8 @@ SMOOTHED = 0.5
 """Deviation of the Gaussian that contours are taken to be smoothed by already, pixels."""
 CLIP = 0.2
 SMALLEST_NORM = 1e-6
+N_SHOWN = 12
+"""Patches that are shown to a person."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +54,7 @@ class Sift(VisualWords):
 
     def local_descriptors(self, picture: Picture) -> Local:
         """Descriptors of contour pixels, small patches first, (n, 128) float32, and the pixels."""
-        mask = contour_mask(
-            picture, contours=self.contours, threshold=self.threshold, longest_side=LONGEST_SIDE
-        )
+        mask = self.contours_of(picture)
         pixels = np.argwhere(mask)
         found, places = [], []
         for side in CELL_SIDES:
@@ -65,6 +65,14 @@ class Sift(VisualWords):
             found.append(descriptors[seen])
             places.append((pixels[seen] + 0.5) / mask.shape)
         return np.concatenate(found), np.concatenate(places)
+
+    def explain_local(self, mask: NDArray[np.bool_]) -> list[Layer]:
+        """Show patches of the three sizes around some contour pixels."""
+        pixels = np.argwhere(mask)
+        shown = pixels[:: max(1, len(pixels) // N_SHOWN)]
+        sides = N_CELLS * np.resize(CELL_SIDES, len(shown))[:, None]
+        first = shown[:, ::-1] + 0.5 - sides / 2
+        return [Seen("some of the patches", mask, boxes=np.hstack([first, first + sides]))]
 
 
 def smoothed(image: NDArray[np.float32], sigma: float) -> NDArray[np.float32]:

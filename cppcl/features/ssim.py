@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
-from cppcl.features.contours import LONGEST_SIDE, contour_mask
 from cppcl.features.visual_words import Local, VisualWords
 
 PATCH = 5
@@ -58,9 +57,7 @@ class SelfSimilarity(VisualWords):
 
     def local_descriptors(self, picture: Picture) -> Local:
         """Descriptors of contour pixels, (n, 80) float32, and where these are."""
-        mask = contour_mask(
-            picture, contours=self.contours, threshold=self.threshold, longest_side=LONGEST_SIDE
-        )
+        mask = self.contours_of(picture)
         pixels = np.argwhere(mask)
         similarity = similarities(mask, pixels)
         lowest, highest = similarity.min(axis=1), similarity.max(axis=1)

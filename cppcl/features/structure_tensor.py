@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cppcl.features.base import Picture
 from cppcl.features.contours import CONTOURS, ContourOptions
 from cppcl.features.grids import cell_of
+from cppcl.features.layers import Layer, Numbers, Seen
 from cppcl.features.options import check_integer
 from cppcl.features.pixels import resize
 from cppcl.features.shelo import sobel
@@ -72,12 +73,28 @@ class StructureTensor(ContourOptions, StatelessExtractor):
         """Descriptors of n pictures, (n, dimension) float32."""
         return rows_of(pictures, self.dimension, self._describe)
 
-    def _describe(self, picture: Picture) -> NDArray[np.floating]:
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show the canvas with the edge in each cell, the longer the less it turns."""
+        canvas, vector = self._canvas(picture), self._describe(picture)
+        tensors = vector.reshape(self.cells, self.cells, 3)
+        t11, t12, t22 = np.moveaxis(tensors, -1, 0) / np.array([1, np.sqrt(2), 1])[:, None, None]
+        return [
+            Seen(
+                f"tensors, {self.cells} x {self.cells}, on {CANVAS} x {CANVAS}",
+                canvas if self.contours == "none" else 1 - canvas,
+                angles=(np.arctan2(2 * t12, t11 - t22) / 2 + np.pi / 2)[..., None],
+                lengths=np.hypot(t11 - t22, 2 * t12)[..., None],
+            ),
+            Numbers("vector", vector.reshape(self.cells, -1), "row", "tensor of each cell"),
+        ]
+
+    def _canvas(self, picture: Picture) -> NDArray[np.float32]:
         if self.contours == "none":
-            gray = resize(to_gray(pad_to_square(picture)), (CANVAS, CANVAS))
-        else:
-            gray = self.on_canvas(picture).astype(np.float32)
-        gx, gy = sobel(gray)
+            return resize(to_gray(pad_to_square(picture)), (CANVAS, CANVAS))
+        return self.on_canvas(picture).astype(np.float32)
+
+    def _describe(self, picture: Picture) -> NDArray[np.floating]:
+        gx, gy = sobel(self._canvas(picture))
         cells = cell_of(CANVAS, self.cells)
         root = np.float32(np.sqrt(2))
         products = np.stack([gx * gx, root * gx * gy, gy * gy])

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
-from cppcl.features.contours import ContourOptions
+from cppcl.features.contours import LONGEST_SIDE, ContourOptions, contour_mask
+from cppcl.features.layers import Layer, Seen, most_frequent
 from cppcl.features.learning import LearningExtractor, UniformSample
 from cppcl.features.options import check_choice, check_flag, check_integer
 from cppcl.features.stateless import check_picture, rows_of
@@ -62,6 +63,8 @@ class VisualWords(ContourOptions, LearningExtractor):
 
     length: ClassVar[int]
     """Length d of a local descriptor."""
+    longest_side: ClassVar[int] = LONGEST_SIDE
+    """Longer side of the contours that are described, pixels."""
 
     n_words: int = 1000
     weighting: Literal["l1", "tf_idf"] = "l1"
@@ -96,6 +99,35 @@ class VisualWords(ContourOptions, LearningExtractor):
 
         Positions are rows and columns as shares of the height and the width, in [0, 1].
         """
+
+    def contours_of(self, picture: Picture) -> NDArray[np.bool_]:
+        """Contours that are described, (h, w) bool."""
+        return contour_mask(
+            picture,
+            contours=self.contours,
+            threshold=self.threshold,
+            longest_side=self.longest_side,
+        )
+
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show the contours, and where local descriptors are: each by its word, once learned."""
+        mask = self.contours_of(picture)
+        descriptors, positions = self.local_descriptors(picture)
+        points = positions * mask.shape - 0.5
+        layers: list[Layer] = [
+            Seen(f"contours ({self.contours})", mask),
+            *self.explain_local(mask),
+        ]
+        if not self.has_learned:
+            return [*layers, Seen(f"{len(points)} descriptors", mask, points=points)]
+        words = nearest_words(descriptors, self.learned("words"))
+        frequent, groups = most_frequent(words)
+        title = f"{len(points)} descriptors, {len(frequent)} most frequent words"
+        return [*layers, Seen(title, mask, points=points, groups=groups)]
+
+    def explain_local(self, mask: NDArray[np.bool_]) -> list[Layer]:
+        """Show what local descriptors read of the contours."""
+        return []
 
     def fit(self, pictures: Iterable[Picture]) -> Self:
         """Learn words from training pictures.

@@ -51,9 +51,17 @@ def plain(text: str) -> str:
     return ("\u200b" + text if text.startswith("_") else text).replace("$", r"\$")
 
 
-def png(figure: Figure) -> bytes:
-    """Bytes of a PNG file of a figure: the same for the same figure."""
+def png(figure: Figure, *, palette: bool = True) -> bytes:
+    """Bytes of a PNG file of a figure: the same for the same figure.
+
+    Parameters
+    ----------
+    figure : Figure
+        What is drawn.
+    palette : bool
+        Whether 256 colours will do; a scale of colours needs more.
+    """
     buffer = io.BytesIO()
     # Written again, without the name and version of matplotlib.
     figure.savefig(buffer, dpi=150, pil_kwargs={"compress_level": 1})
-    return smaller_png(buffer.getvalue())
+    return smaller_png(buffer.getvalue(), palette=palette)

@@ -33,7 +33,7 @@ def thumbnail_uri(picture: Picture) -> str:
 
     A palette bounds it: at most 96 * 96 + 1,000 bytes before base64, whatever the picture.
     """
-    return png_uri(_palette_png(thumbnail(picture)))
+    return png_uri(_png(thumbnail(picture).quantize(256)))
 
 
 def png_uri(png: bytes) -> str:
@@ -41,15 +41,16 @@ def png_uri(png: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
 
 
-def smaller_png(png: bytes) -> bytes:
-    """Write a PNG again with a palette of 256 colours, without transparency."""
+def smaller_png(png: bytes, *, palette: bool = True) -> bytes:
+    """Write a PNG again, without transparency, and with a palette of 256 colours or all."""
     from PIL import Image
 
     with Image.open(io.BytesIO(png)) as image:
-        return _palette_png(image.convert("RGB"))
+        opaque = image.convert("RGB")
+    return _png(opaque.quantize(256) if palette else opaque)
 
 
-def _palette_png(image: Image) -> bytes:
+def _png(image: Image) -> bytes:
     buffer = io.BytesIO()
-    image.quantize(256).save(buffer, format="PNG")
+    image.save(buffer, format="PNG")
     return buffer.getvalue()
