@@ -62,7 +62,7 @@ def read_caffemodel(path: Path) -> dict[str, list[NDArray[np.floating]]]:
                 name, blobs = _layer(value, number)
                 if blobs:
                     layers[name] = blobs
-    except (_DamagedError, UnicodeDecodeError) as error:
+    except (ValueError, OverflowError) as error:  # also what numpy says of impossible shapes
         raise InputError(
             f"option weights={str(path)!r} cannot be read as a .caffemodel: {error}; the file is "
             "damaged or of another kind, so fetch it again"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from cppcl.errors import InputError
 from cppcl.features.caffe_networks import POOL_FIRST, build_caffe, fit_to
@@ -73,14 +73,14 @@ class Place:
     node: str | None
 
     @property
-    def kind(self) -> Literal["packaged", "caffe", "timm", "open_clip", "torchvision"]:
-        """Where the network comes from."""
+    def kind(self) -> str:
+        """Where it comes from: 'packaged', 'caffe', 'timm', 'open_clip' or 'torchvision'."""
         if self.network == PACKAGED:
             return "packaged"
         if self.network in POOL_FIRST:
             return "caffe"
         package, slash, _ = self.network.partition("/")
-        return cast(Any, package if slash and package in EXTRAS else "torchvision")
+        return package if slash and package in EXTRAS else "torchvision"
 
     @property
     def needs_weights(self) -> bool:

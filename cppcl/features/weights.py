@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,7 +130,8 @@ def _require(path: Path) -> None:
 def _read(path: Path) -> dict[str, torch.Tensor]:
     _require(path)
     readers = {".caffemodel": _caffe, ".npz": _npz, ".safetensors": _safetensors}
-    content: Any = readers.get(path.suffix.lower(), _saved_by_torch)(path)
+    read: Callable[[Path], Any] = readers.get(path.suffix.lower(), _saved_by_torch)
+    content = read(path)
     for wrapper in ("state_dict", "model"):
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]
