@@ -11,7 +11,7 @@ from cppcl.datasets.table import MODALITIES, Modality
 from flows.config import Experiment, Protocol
 from flows.record import RunRecord
 from flows.selection import Selection
-from flows.sides import Pair
+from flows.sides import Pair, what_learns
 from storage import Reference
 from tasks import cluster
 from tasks.build_curricula import build_curricula
@@ -162,7 +162,7 @@ class Chain:
         """Let the extractor of one side learn, or find what it is told to use instead."""
         if options.learned:
             store = self.workspace.store
-            learned = find_learned(store, options.learned, options.registered_name)
+            learned = find_learned(store, options.learned, what_learns(options))
             say_test_pictures(store, learned, table=table, split=split.rows, what=str(split))
             return learned
         return self.stage(

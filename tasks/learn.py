@@ -136,7 +136,7 @@ def find_learned(store: Store, key: str, extractor: str) -> Reference:
     key : str
         The key.
     extractor : str
-        Which extractor is to describe by it; a combination does by what its part learned.
+        Which extractor must have learned it; see `cppcl.features.learning_part`.
 
     Raises
     ------
@@ -145,7 +145,6 @@ def find_learned(store: Store, key: str, extractor: str) -> Reference:
     InputError
         If another extractor learned it, or another version of this one.
     """
-    extractor, _ = learning_part(extractor)
     reference = store.resolve(key, "learn")
     artifact = store.open(reference)
     if (other := artifact.parameters["extractor"]) != extractor:

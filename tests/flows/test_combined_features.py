@@ -98,6 +98,26 @@ def test_chain_describes_by_both_parts_and_shares_what_one_learned(
     assert not [name for name in by_key.pieces if name.startswith("learn")]
 
 
+def test_several_parts_that_learn_are_used_again_by_their_key(
+    write: Callable[..., str],
+    run_plain: Callable[..., Any],
+    workspace: Workspace,
+    inline_blocks: list[str],
+    blank_reports: None,
+) -> None:
+    both = {"name": "pixels+lks+sift", "lks": NUMBERS, "sift": {"n_words": 6}}
+    chain = run_plain(write(both, both), workspace)
+    (learned,) = chain.pieces["learn sketch pixels+lks+sift instance"]
+    artifact = workspace.store.open(learned.reference)
+    assert artifact.parameters["extractor"] == "lks+sift"
+    assert {"learned.lks.keyshapes", "learned.sift.words"} <= set(artifact.names)
+    given = {**both, "learned": learned.reference.key}
+    again = run_plain(write(given, both), workspace)
+    assert all(r.cached for name in again.pieces for r in again.pieces[name] if "extract" in name)
+    with pytest.raises(InputError, match=r"is what 'lks\+sift' learned, but .* is 'lks'"):
+        run_plain(write({**SKETCH, "learned": learned.reference.key}), workspace)
+
+
 def test_a_key_of_another_extractor_is_refused(
     write: Callable[..., str],
     run_plain: Callable[..., Any],
