@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import pickle
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features.caffemodel import read_caffemodel
 from cppcl.features.options import nearest_names
+from cppcl.features.safetensors_file import read_safetensors
 
 if TYPE_CHECKING:
     import torch
@@ -80,8 +81,7 @@ def read_weights(network: str, weights: Path | None) -> dict[str, torch.Tensor]:
     Raises
     ------
     DataUnavailableError
-        The weights are not on this machine and cannot be downloaded, or the package that reads
-        them is not installed.
+        The weights are not on this machine and cannot be downloaded.
     InputError
         The file holds no arrays by name.
     """
@@ -129,7 +129,7 @@ def _require(path: Path) -> None:
 
 def _read(path: Path) -> dict[str, torch.Tensor]:
     _require(path)
-    readers = {".caffemodel": _caffe, ".npz": _npz, ".safetensors": _safetensors}
+    readers = {".caffemodel": _caffe, ".npz": _npz, ".safetensors": read_safetensors}
     read: Callable[[Path], Any] = readers.get(path.suffix.lower(), _saved_by_torch)
     content = read(path)
     for wrapper in ("state_dict", "model"):
@@ -160,30 +160,22 @@ def _npz(path: Path) -> dict[str, torch.Tensor]:
     import torch
 
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here, since numpy leaves open what it cannot read.
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             return {name: torch.from_numpy(np.array(file[name])) for name in file.files}
-    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        NotImplementedError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise InputError(
             f"option weights={str(path)!r} cannot be read as arrays by name: it is damaged, or "
             f"holds more than numbers ({' '.join(str(error).split())[:200]})"
-        ) from error
-
-
-def _safetensors(path: Path) -> dict[str, torch.Tensor]:
-    try:
-        reader = import_module("safetensors")
-        load_file = import_module("safetensors.torch").load_file
-    except ImportError as error:
-        raise DataUnavailableError(
-            f"option weights={str(path)!r} needs the package safetensors; install it with "
-            "pip install 'cppcl[timm]', or save the same arrays with torch.save"
-        ) from error
-    try:
-        return load_file(path)  # type: ignore[no-any-return]
-    except (OSError, ValueError, reader.SafetensorError) as error:
-        raise InputError(
-            f"option weights={str(path)!r} cannot be read as .safetensors: it is damaged "
-            f"({' '.join(str(error).split())[:200]})"
         ) from error
 
 
