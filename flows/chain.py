@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from flows.config import Experiment, Protocol
 from flows.record import RunRecord
 from flows.selection import Selection
 from flows.sides import Pair, what_learns
-from storage import Reference
+from storage import Recipe, Reference
 from tasks import cluster
 from tasks.build_curricula import build_curricula
 from tasks.encode import encode
@@ -22,7 +23,7 @@ from tasks.fetch import fetch
 from tasks.learn import find_learned, learn, say_test_pictures
 from tasks.render_report import render_report
 from tasks.split import split
-from tasks.train import train
+from tasks.train import train, train_ahead, training_recipe
 from tasks.tune import best_options, tune
 from tasks.workspace import Workspace
 
@@ -36,6 +37,17 @@ class ProtocolSplit(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.protocol}, split {self.seed}"
+
+
+class Trial(NamedTuple):
+    """A method on one split, with the options it is trained with."""
+
+    protocol: str
+    method: str
+    what: str
+    training: Recipe
+    samples: dict[str, Any]
+    sides: dict[str, Reference]
 
 
 BySide = dict[Modality, Reference]
@@ -85,8 +97,15 @@ class Chain:
         if runs("curricula"):
             # Started by the first search that is not stored, and closed after the last training.
             with self.session():
-                for split, (features, scores) in zip(splits, described, strict=True):
-                    self.compare_methods(split, table, features, scores)
+                trials = [
+                    trial
+                    for split, (features, scores) in zip(splits, described, strict=True)
+                    for trial in self.settle(split, table, features, scores)
+                ]
+                models = self.train(trials) if runs("train") else []
+            if runs("encode"):
+                for trial, model in zip(trials, models, strict=True):
+                    self.score(trial, model)
         if runs("report"):
             self.stage(
                 "report",
@@ -199,10 +218,10 @@ class Chain:
             found[modality] = self._extracted[asked]
         return found
 
-    def compare_methods(
+    def settle(
         self, split: ProtocolSplit, table: Reference, features: BySide, scores: BySide
-    ) -> None:
-        """Build curricula, then tune, train, encode and evaluate every method on one split."""
+    ) -> Iterator[Trial]:
+        """Build the curricula of a split and tune every method on it."""
         name, here = split.protocol, str(split)
         protocol, runs = self.experiment.protocols[name], self.selection.runs
         sides = {f"{modality}_features": reference for modality, reference in features.items()}
@@ -237,30 +256,48 @@ class Chain:
                 )
                 self.record.add_tuning(name, method, tuning)
                 arguments |= best_options(self.workspace.store, tuning)
-            if not runs("train"):
-                continue
-            model = self.stage(
-                "train",
-                train,
+            training = training_recipe(
                 **samples,
                 **sides,
                 curricula=curricula if arguments.get("mu") else None,
                 method=options.registered_name,
                 options=arguments,
                 tuning=tuning,
-                what=what,
             )
-            if not runs("encode"):
-                continue
-            codes = self.stage("encode", encode, model=model, **sides, what=what)
-            if not runs("evaluate"):
-                continue
-            scored = self.stage(
-                "evaluate",
-                evaluate,
-                **samples,
-                codes=codes,
-                **self.experiment.evaluation.model_dump(),
-                what=what,
+            yield Trial(name, method, what, training, samples, sides)
+
+    def train(self, trials: list[Trial]) -> list[Reference]:
+        """Train every method on every split, on the cluster where that is faster."""
+        ahead = self.train_ahead([(trial.training, trial.what) for trial in trials])
+        return [
+            self.stage(
+                "train",
+                train,
+                recipe=trial.training,
+                seconds=ahead.get(trial.training.reference),
+                what=trial.what,
             )
-            self.record.add_scores(name, method, scored)
+            for trial in trials
+        ]
+
+    def train_ahead(self, recipes: list[tuple[Recipe, str]]) -> dict[Reference, float]:
+        """Train on the cluster; returns what was trained, and the seconds it took."""
+        mode, store = self.selection.mode("train"), self.workspace.store
+        if mode == "reuse" and all(store.find(recipe.reference) for recipe, _ in recipes):
+            return {}
+        return train_ahead(workspace=self.workspace, recipes=recipes, mode=mode)
+
+    def score(self, trial: Trial, model: Reference) -> None:
+        """Encode with a trained method, and evaluate it."""
+        codes = self.stage("encode", encode, model=model, **trial.sides, what=trial.what)
+        if not self.selection.runs("evaluate"):
+            return
+        scored = self.stage(
+            "evaluate",
+            evaluate,
+            **trial.samples,
+            codes=codes,
+            **self.experiment.evaluation.model_dump(),
+            what=trial.what,
+        )
+        self.record.add_scores(trial.protocol, trial.method, scored)

@@ -11,7 +11,6 @@ from cppcl.errors import ResumeError
 from cppcl.methods import Method
 from cppcl.rounds import Round
 from storage import Writer
-from tasks.prefect_progress import prefect_progress
 from tasks.progress import Progress, say, tell
 
 NAME = "training"
@@ -20,7 +19,13 @@ SHARE = 0.05
 
 
 def fit_with_checkpoints(
-    method: Method, arguments: tuple[Any, ...], writer: Writer, *, stage: str, what: str
+    method: Method,
+    arguments: tuple[Any, ...],
+    writer: Writer,
+    *,
+    stage: str,
+    what: str,
+    show: Callable[[float], None] | None = None,
 ) -> Method:
     """Fit a method, from where a killed call left it; closed forms are just fitted.
 
@@ -34,21 +39,28 @@ def fit_with_checkpoints(
         Of the artifact that is made from it.
     stage, what : str
         What progress is told of.
+    show : callable
+        Told the share of rounds that are done, too.
     """
-    if not {"callback", "resume_from"} <= signature(method.fit).parameters.keys():
+    if not in_rounds(method):
         return method.fit(*arguments)
     fit: Callable[..., Method] = method.fit
-    with prefect_progress(f"{stage} {what}") as show:
-        rounds = Rounds(writer, stage, what, show)
-        state = writer.load_checkpoint(NAME)
-        try:
-            fitted = fit(*arguments, callback=rounds, resume_from=state)
-        except ResumeError as error:
-            say(f"{what}: starts anew, since what was kept of it is of no use: {error}")
-            fitted = fit(*arguments, callback=rounds)
-        show(1)
+    show = show or (lambda share: None)
+    rounds = Rounds(writer, stage, what, show)
+    state = writer.load_checkpoint(NAME)
+    try:
+        fitted = fit(*arguments, callback=rounds, resume_from=state)
+    except ResumeError as error:
+        say(f"{what}: starts anew, since what was kept of it is of no use: {error}")
+        fitted = fit(*arguments, callback=rounds)
+    show(1)
     writer.note(rounds_of_this_call=rounds.done)
     return fitted
+
+
+def in_rounds(method: Method) -> bool:
+    """Whether a method learns in rounds and can go on from one, or is fitted at once."""
+    return {"callback", "resume_from"} <= signature(method.fit).parameters.keys()
 
 
 class Rounds:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -30,6 +32,7 @@ SETTINGS = {
 }
 WORKER_TIMEOUT_S = 120
 IN_FLIGHT_PER_WORKER = 4
+EVENTS_TIMEOUT_S = 10
 
 
 class Cluster:
@@ -65,6 +68,15 @@ class Cluster:
         if device == "gpu" and "GPU" in offered:
             return {"GPU": 1}
         return {"CPU": 1} if "CPU" in offered else {}
+
+    def memory_of_a_worker(self) -> int:
+        """Bytes that the least of the workers may use."""
+        from dask.utils import parse_bytes
+
+        if self.where == "local":
+            return int(parse_bytes(self.memory_per_worker))
+        workers = self.client().scheduler_info(n_workers=-1)["workers"].values()
+        return min((worker["memory_limit"] or sys.maxsize for worker in workers), default=0)
 
     def close(self) -> None:
         """Close what was started."""
@@ -210,6 +222,38 @@ def run(
         yield number_of.pop(future.key), result_of(future, here.where, mend)
         for number, job in islice(waiting, 1):
             futures.add(submit(number, job))
+
+
+def send_event(topic: str, message: dict[str, Any]) -> None:
+    """Send a message from the worker that this runs on to whoever hears the topic."""
+    from distributed import get_worker
+
+    get_worker().log_event(topic, message)
+
+
+@contextmanager
+def hearing(topic: str, heard: Callable[[dict[str, Any]], None]) -> Iterator[None]:
+    """Hear within a ``with`` block, and in another thread, what workers send to a topic.
+
+    Messages of a worker come in order, but may be later than the result of the job that sent them;
+    at the end of the block those on their way are awaited.
+    """
+    client, ended = current().client(), threading.Event()
+
+    def hear(event: tuple[float, dict[str, Any] | None]) -> None:
+        _, message = event
+        if message is None:
+            ended.set()
+        else:
+            heard(message)
+
+    client.subscribe_topic(topic, hear)
+    try:
+        yield
+        client.log_event(topic, None)
+        ended.wait(EVENTS_TIMEOUT_S)
+    finally:
+        client.unsubscribe_topic(topic)
 
 
 def result_of(future: Any, where: str, mend: str) -> Any:

@@ -160,6 +160,22 @@ def find_learned(store: Store, key: str, extractor: str) -> Reference:
     return reference
 
 
+def latest_learned(store: Store, extractor: str, options: dict[str, Any]) -> Reference | None:
+    """Newest `learn` artifact that an extractor with these options can describe by, if any."""
+    name, given = learning_part(extractor, options)
+    made = make_extractor(name, given)
+    shapes = {f"{LEARNED}{array}": shape for array, shape in getattr(made, "shapes", {}).items()}
+    fitting = [
+        artifact
+        for artifact in store.artifacts("learn")
+        if artifact.parameters["extractor"] == name
+        and artifact.version == version_of(made)
+        and {n: artifact.shape(n) for n in artifact.names if n.startswith(LEARNED)} == shapes
+    ]
+    newest = max(fitting, key=lambda artifact: str(artifact.run["started"]), default=None)
+    return newest and newest.reference
+
+
 def say_test_pictures(
     store: Store, learned: Reference, *, table: Reference, split: Reference, what: str
 ) -> None:

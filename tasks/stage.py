@@ -94,23 +94,22 @@ def worth_a_retry(task: Any, task_run: Any, state: State) -> bool:
     return False
 
 
-def stage_task(function: Callable[..., StageResult]) -> Task[..., StageResult]:
-    """Prefect task around a stage; its state is named Cached when the store had the result.
+PREFECT_OPTIONS: dict[str, Any] = {
+    "retries": 2,
+    "retry_delay_seconds": exponential_backoff(backoff_factor=2),
+    "retry_condition_fn": worth_a_retry,
+    "cache_policy": NO_CACHE,
+    "persist_result": False,
+}
+"""Of every task. Prefect's own caching is off: it would call a result cached that is gone."""
 
-    Prefect's own caching is off: it would call a result cached whose artifact is gone.
-    """
+
+def stage_task(function: Callable[..., StageResult]) -> Task[..., StageResult]:
+    """Prefect task around a stage; its state is named Cached when the store had the result."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
         return Completed(name="Cached", data=result) if result.cached else result
 
-    return task(
-        run,
-        name=function.__name__,
-        retries=2,
-        retry_delay_seconds=exponential_backoff(backoff_factor=2),
-        retry_condition_fn=worth_a_retry,
-        cache_policy=NO_CACHE,
-        persist_result=False,
-    )
+    return task(run, name=function.__name__, **PREFECT_OPTIONS)

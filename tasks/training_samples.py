@@ -2,52 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
-from cppcl.curriculum import Curriculum
 from cppcl.datasets.table import MODALITIES, Modality
 from storage import Reference, Store
 from tasks.build_curricula import Target, targets, training_rows
 from tasks.extract import usable_rows
 from tasks.fetch import open_pictures
-from tasks.reading import open_curriculum
+from tasks.reading import TrainingSamples
 from tasks.split import open_split
-
-
-@dataclass(frozen=True)
-class TrainingSamples:
-    """Training samples of one modality.
-
-    Attributes
-    ----------
-    modality : {'sketch', 'image'}
-        Which.
-    rows : (n,) int64
-        Rows of the modality, in the sample table and in its features.
-    kept : (m,) bool
-        Which of the m training rows of the split these are.
-    labels, groups : (n,) str
-        What relevance goes by, and the instance of each.
-    """
-
-    modality: Modality
-    rows: NDArray[np.int64]
-    kept: NDArray[np.bool_]
-    labels: NDArray[np.str_]
-    groups: NDArray[np.str_]
-
-    def features(self, store: Store, reference: Reference) -> NDArray[np.floating]:
-        """Their rows of an `extract` artifact, (n, m)."""
-        return store.open(reference).rows("features", self.rows)
-
-    def curriculum(self, store: Store, reference: Reference | None) -> Curriculum | None:
-        """Their pairs of a `curricula` artifact."""
-        if reference is None:
-            return None
-        return open_curriculum(store, reference, self.modality, self.kept)
 
 
 def training_samples(

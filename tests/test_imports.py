@@ -39,6 +39,7 @@ def test_imports_inside_functions_count(graph: grimp.ImportGraph) -> None:
         ("storage.store", "dask"),
         ("tasks.blocks", "prefect"),
         ("tasks.jobs", "prefect"),
+        ("tasks.training", "prefect"),
         ("tasks.fetch", "flows.config"),
         ("flows.chain", "deployments.cli"),
         ("flows.chain", "zarr"),

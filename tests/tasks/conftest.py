@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage import Reference
+from storage import Recipe, Reference
 from tasks.build_curricula import curricula_of_split
 from tasks.encode import encode_features
 from tasks.evaluate import evaluate_method
@@ -15,7 +15,7 @@ from tasks.extract import extract_features
 from tasks.fetch import fetch_data, open_pictures
 from tasks.split import open_split, split_table
 from tasks.stage import Mode, StageResult
-from tasks.train import train_method
+from tasks.train import train_method, training_recipe
 from tasks.tune import tune_method
 from tasks.workspace import Workspace
 
@@ -74,8 +74,15 @@ class Stages:
         curricula: Reference | None,
         mode: Mode = "reuse",
     ) -> Any:
+        recipe = self.training(method, options, curricula)
         return train_method(
-            workspace=self.workspace,
+            workspace=self.workspace, recipe=recipe, what=method, mode=mode
+        ).reference
+
+    def training(
+        self, method: str, options: dict[str, Any], curricula: Reference | None = None
+    ) -> Recipe:
+        return training_recipe(
             table=self.table,
             split=self.split,
             sketch_features=self.features["sketch"],
@@ -84,9 +91,7 @@ class Stages:
             method=method,
             options=options,
             target="groups",
-            what=method,
-            mode=mode,
-        ).reference
+        )
 
     def tune(self, grid: Any, curricula: Reference | None = None, **changes: Any) -> StageResult:
         given: dict[str, Any] = {

@@ -133,3 +133,22 @@ def test_workers_extract_without_prefect(
     with extracting_here():
         alone = extract(Workspace(workspace.root / "alone"))
     assert alone.manifest == artifact.manifest
+
+
+@pytest.mark.flow
+def test_every_message_of_a_worker_is_heard_in_order(dask_cluster: Any) -> None:
+    def send_numbers(first: int) -> int:  # within the test: workers have no `tests` to import
+        from tasks.cluster import send_event
+
+        for number in range(first, first + 50):
+            send_event("numbers", {"number": number})
+        return first
+
+    heard: list[int] = []
+    with cluster.hearing("numbers", lambda message: heard.append(message["number"])):
+        done = list(cluster.run(send_numbers, [0, 100], device="cpu", name="send", mend=""))
+    assert sorted(done) == [(0, 0), (1, 100)]
+    for first in (0, 100):
+        of_it = [number for number in heard if first <= number < first + 50]
+        assert of_it == list(range(first, first + 50))
+    assert len(heard) == 100

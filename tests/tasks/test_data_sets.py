@@ -19,7 +19,7 @@ from tasks.extract import extract_features
 from tasks.fetch import fetch_data, open_pictures
 from tasks.progress import Progress, listening
 from tasks.split import open_split, split_table
-from tasks.train import train_method
+from tasks.train import train_method, training_recipe
 from tasks.workspace import Workspace
 from tests.conftest import draw
 
@@ -184,9 +184,16 @@ def test_a_gallery_that_nothing_trains_on(workspace: Workspace, root: Path) -> N
     common: dict[str, Any] = {"workspace": workspace, "table": table, "split": rows}
 
     def train(method: str) -> Reference:
-        return train_method(
-            **common, **features, curricula=None, method=method, options={}, target="labels"
-        ).reference
+        recipe = training_recipe(
+            table=table,
+            split=rows,
+            **features,
+            curricula=None,
+            method=method,
+            options={},
+            target="labels",
+        )
+        return train_method(workspace=workspace, recipe=recipe).reference
 
     codes = encode_features(workspace=workspace, model=train("raw_cosine"), **features).reference
     scored = evaluate_method(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tasks.checkpoint
-import tasks.train
+import tasks.training
 from cppcl.curriculum import pairs_from_scores
 from cppcl.errors import ConvergenceWarning, InputError
 from cppcl.metrics import evaluate as evaluate_codes
@@ -217,7 +217,7 @@ def test_train_is_keyed_on_curricula_only_where_given(stages: Any) -> None:
 def test_a_solver_that_stops_early_says_so(stages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import warnings
 
-    make = tasks.train.make_method
+    make = tasks.training.make_method
 
     def make_warning(name: str, **options: Any) -> Any:
         method = make(name, **options)
@@ -230,7 +230,7 @@ def test_a_solver_that_stops_early_says_so(stages: Any, monkeypatch: pytest.Monk
         method.fit = warn_and_fit
         return method
 
-    monkeypatch.setattr(tasks.train, "make_method", make_warning)
+    monkeypatch.setattr(tasks.training, "make_method", make_warning)
     said: list[str] = []
     with listening(on_message=said.append):
         stages.train("centred_cosine", {}, None)
