@@ -21,6 +21,7 @@ from cppcl.features.combination import (
     check_part_options,
     part_names,
 )
+from cppcl.features.edge_boxes import EdgeBoxes
 from cppcl.features.edgeness import Edgeness
 from cppcl.features.gf_hog import GfHog
 from cppcl.features.hog import Hog
@@ -46,6 +47,7 @@ EXTRACTORS: dict[str, type[Extractor]] = {
         Pixels,
         Precomputed,
         ColourContrast,
+        EdgeBoxes,
         Edgeness,
         GfHog,
         Helo,

@@ -93,7 +93,7 @@ class Objectness(LearningExtractor):
 
     n_windows: int = 1000
     n_candidates: int = 5000
-    overlap: float = 0.8
+    overlap: float = 0.7
     edge_density: bool = False
     relative: bool = True
     max_pictures: int = 500

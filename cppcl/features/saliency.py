@@ -13,7 +13,7 @@ from cppcl.features.windows import to_pixels
 
 SCALES = (16, 24, 32, 48, 64)
 """Sides of the maps, pixels."""
-SALIENT = 0.3
+SALIENT = 0.1
 """Share of a map's largest value from which on a pixel is salient."""
 AVERAGED = 3
 """Radius of the disk over which a map is averaged, pixels."""

@@ -89,12 +89,11 @@ def to_pixels(windows: NDArray[np.float64], width: int, height: int) -> NDArray[
     return np.hstack([first, last])
 
 
-def integral(planes: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Sum over all pixels above and to the left: (..., H, W) to (..., H + 1, W + 1)."""
-    height, width = planes.shape[-2:]
-    sums = np.zeros((*planes.shape[:-2], height + 1, width + 1), dtype=np.int32)
-    np.cumsum(planes, axis=-2, dtype=np.int32, out=sums[..., 1:, 1:])
-    np.cumsum(sums[..., 1:, 1:], axis=-1, out=sums[..., 1:, 1:])
+def integral(marked: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Count the marked pixels above and to the left: (H, W) to (H + 1, W + 1)."""
+    from cppcl.features.window_kernels import integral_count
+
+    sums: NDArray[np.int32] = integral_count(marked)
     return sums
 
 
@@ -103,21 +102,18 @@ def window_sums(sums: NDArray[np.int32], windows: NDArray[np.int64]) -> NDArray[
 
     Parameters
     ----------
-    sums : (..., H + 1, W + 1) int32 array
+    sums : (H + 1, W + 1) int32 array
         From `integral`.
     windows : (n_windows, 4) int64 array
         As returned by `to_pixels`.
 
     Returns
     -------
-    (..., n_windows) int32 array
+    (n_windows,) int32 array
     """
     left, top, right, bottom = windows.T
     inside: NDArray[np.int32] = (
-        sums[..., bottom, right]
-        - sums[..., top, right]
-        - sums[..., bottom, left]
-        + sums[..., top, left]
+        sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
     )
     return inside
 

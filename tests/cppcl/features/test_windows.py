@@ -1,9 +1,18 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cppcl.features.windows import areas, integral, random_windows, to_pixels, window_sums
+from cppcl.features.windows import (
+    areas,
+    highest,
+    integral,
+    random_windows,
+    rim_densities,
+    rims,
+    to_pixels,
+    window_sums,
+)
 
 
 def test_same_seed_same_windows():
@@ -42,13 +51,50 @@ def test_windows_in_pixels_are_inside_and_not_empty(width, height, seed):
 
 
 def test_sums_equal_counting():
-    rng = np.random.default_rng(0)
-    planes = rng.random((3, 17, 23)) < 0.3
+    marked = np.random.default_rng(0).random((17, 23)) < 0.3
     windows = to_pixels(random_windows(50, 1), 23, 17)
-    counted = [
-        [plane[top:bottom, left:right].sum() for left, top, right, bottom in windows]
-        for plane in planes
-    ]
-    np.testing.assert_array_equal(window_sums(integral(planes), windows), counted)
+    counted = [marked[top:bottom, left:right].sum() for left, top, right, bottom in windows]
+    np.testing.assert_array_equal(window_sums(integral(marked), windows), counted)
     ones = np.ones((17, 23), dtype=bool)
     np.testing.assert_array_equal(window_sums(integral(ones), windows), areas(windows))
+
+
+def test_rim_densities_equal_counting():
+    marked = np.random.default_rng(1).random((90, 120)) < 0.2
+    outer = to_pixels(random_windows(60, 2), 120, 90)
+    outer[0] = 3, 4, 4, 5  # one pixel: no inner window
+    inner = rims(outer)
+    expected = []
+    for (l0, t0, r0, b0), (l1, t1, r1, b1) in zip(outer, inner, strict=True):
+        rim = np.zeros(marked.shape, dtype=bool)
+        rim[t0:b0, l0:r0] = True
+        rim[t1 : max(b1, t1), l1 : max(r1, l1)] = False
+        thickness = (r0 - max(r1, l1) + b0 - max(b1, t1)) / 2
+        expected.append(thickness * marked[rim].mean())
+    np.testing.assert_allclose(rim_densities(marked, outer, inner), expected, atol=1e-12)
+    assert (inner[1:, 2:] > inner[1:, :2]).mean() > 0.9
+    width = (inner[:, 2:] - inner[:, :2]) / (outer[:, 2:] - outer[:, :2])
+    large = (outer[:, 2:] - outer[:, :2]).min(axis=1) > 30
+    np.testing.assert_allclose(width[large], 100 / 117, atol=0.04)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 200), overlap=st.sampled_from([0.2, 0.5, 0.8]))
+def test_highest_windows_equal_greedy_suppression(seed, overlap):
+    rng = np.random.default_rng(seed)
+    windows = to_pixels(random_windows(40, seed, scale=(0.3, 0.9)), 60, 50)
+    scores = rng.integers(0, 10, 40) / 10.0
+    kept: list[int] = []
+    for k in sorted(range(40), key=lambda k: (-scores[k], k)):
+        if all(intersection_over_union(windows[k], windows[e]) <= overlap for e in kept):
+            kept.append(k)
+    np.testing.assert_array_equal(highest(windows, scores, overlap, 7), kept[:7])
+    ordered = sorted(range(40), key=lambda k: (-scores[k], k))
+    np.testing.assert_array_equal(highest(windows, scores, 1.0, 7), ordered[:7])
+
+
+def intersection_over_union(a, b) -> float:
+    pixels = [
+        {(x, y) for x in range(box[0], box[2]) for y in range(box[1], box[3])} for box in (a, b)
+    ]
+    return len(pixels[0] & pixels[1]) / len(pixels[0] | pixels[1])
