@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -56,12 +58,23 @@ def build_encoder(network: str) -> tuple[torch.nn.Module, Preprocessing]:
             f"option network={network!r}: {kind} has no model {name!r}: "
             f"{nearest_names(name, known)}"
         )
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), _quiet():
         if kind == "timm":
             module = package.create_model(name, pretrained=False, num_classes=0)
             return module, _timm_preprocessing(network, package, module)
         module = package.create_model(name, load_weights=False, pretrained_text=False).visual
-        return module, _open_clip_preprocessing(network, package, module)
+        return module, _open_clip_preprocessing(network, module)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep warnings out of the log: that there are no weights yet, above all."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def of_encoder(network: str, module: torch.nn.Module, state: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,16 +111,16 @@ def _timm_preprocessing(network: str, package: Any, module: Any) -> Preprocessin
     )
 
 
-def _open_clip_preprocessing(network: str, package: Any, module: Any) -> Preprocessing:
-    data = package.PreprocessCfg(**module.preprocess_cfg)
-    size = _side(network, data.size, data.num_channels)
+def _open_clip_preprocessing(network: str, module: Any) -> Preprocessing:
+    data = module.preprocess_cfg
+    size = _side(network, data["size"], 3 if data["mode"] == "RGB" else 1)
     return Preprocessing(
         size=size,
-        mean=tuple(data.mean),
-        std=tuple(data.std),
-        interpolation=_filter(data.interpolation),
+        mean=tuple(data["mean"]),
+        std=tuple(data["std"]),
+        interpolation=_filter(data["interpolation"]),
         resize=size,
-        stretch=data.resize_mode == "squash",
+        stretch=data["resize_mode"] == "squash",
     )
 
 
