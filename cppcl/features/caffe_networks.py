@@ -87,8 +87,13 @@ def _layers(pool_first: bool) -> OrderedDict[str, torch.nn.Module]:
     def pool() -> nn.Module:
         return nn.MaxPool2d(3, 2, ceil_mode=True)
 
+    class Normalisation(nn.LocalResponseNorm):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            # In float32 always: torch has it in no shorter numbers on a CPU.
+            return super().forward(x.float()).to(x.dtype)
+
     def normalise() -> nn.Module:
-        return nn.LocalResponseNorm(5, alpha=1e-4, beta=0.75, k=1.0)
+        return Normalisation(5, alpha=1e-4, beta=0.75, k=1.0)
 
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     for number, convolution in enumerate(

@@ -76,6 +76,15 @@ def test_fc6_after_its_rectifier_from_a_file_of_the_older_form(
     assert extractor.parameters()["relu"] is True
 
 
+def test_bfloat16_is_near(picture, file, monkeypatch):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx512_bf16": True})
+    options = {"network": "caffenet", "node": "pool5", "weights": str(file)}
+    exact = Cnn(**options).transform([picture])
+    rows = Cnn(**options, precision="bfloat16").transform([picture])
+    error = np.linalg.norm(rows - exact) / np.linalg.norm(exact)
+    assert 1e-4 < error < 0.03
+
+
 def test_the_order_of_pooling_and_normalising_matters(picture, file):
     rows = [
         Cnn(network=network, node="pool5", weights=str(file)).transform([picture])[0]
