@@ -61,6 +61,11 @@ class ExplicitPairs:
         """Number of samples n that the pairs refer to."""
         return self._n_samples
 
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs P."""
+        return len(self.pairs)
+
     def value(self, v: Floating) -> float:
         """Sum of ``max(0, v[harder] - v[easier])`` at pacing variables v (n,)."""
         from cppcl.optim.pacing_kernels import hinge
@@ -100,6 +105,10 @@ class ExplicitPairs:
     def degree(self) -> NDArray[np.float64]:
         """Return the number of pairs that each sample takes part in, (n,)."""
         return self._degree.copy()
+
+    def curvature(self, eps: float) -> NDArray[np.float64]:
+        """Diagonal that bounds the Hessian of the Huberised hinge, (n,): ``2 / eps`` a pair."""
+        return (2 / eps) * self._degree
 
     def restrict(self, rows: NDArray[np.int64]) -> ExplicitPairs:
         """Keep the pairs whose samples are both among `rows`, renumbered in their order.

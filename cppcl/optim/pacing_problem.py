@@ -172,7 +172,7 @@ class PacingProblem:
         if self._coupled is not None:
             curvature = curvature + 2 * self.beta * self._coupled.absolute_row_sums()
         for rows, curriculum, mu in self.unlisted:
-            curvature[rows] += 2 * mu / eps * curriculum.degree().astype(curvature.dtype)
+            curvature[rows] += mu * curriculum.curvature(eps).astype(curvature.dtype)
         return curvature
 
     def gradient_scale(self, v: NDArray[Any]) -> float:

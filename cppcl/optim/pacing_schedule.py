@@ -191,7 +191,7 @@ class SelfPacing:
         terms = []
         curricula = self.curricula or [None] * len(self.rows)
         for rows, curriculum in zip(self.rows, curricula, strict=True):
-            n_pairs = 0.0 if curriculum is None else float(curriculum.degree().sum()) / 2
+            n_pairs = 0 if curriculum is None else curriculum.n_pairs
             if curriculum is not None and n_pairs and self.mu:
                 scale = gamma * (rows.stop - rows.start) / n_pairs
                 mu = self.mu * (scale if self.mu_scale == "gamma" else 1.0)

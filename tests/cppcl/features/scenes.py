@@ -13,6 +13,7 @@ def scene(
     *,
     occluding: bool = False,
     distractor_scale: tuple[float, float] = (0.05, 0.2),
+    object_scale: tuple[float, float] = (0.3, 0.6),
 ) -> tuple[np.ndarray, np.ndarray]:
     """One object among distractors of any colour.
 
@@ -24,8 +25,8 @@ def scene(
         How many.
     occluding : bool
         Whether they lie over the object, or behind it.
-    distractor_scale : (smallest, largest)
-        Square root of the share of the picture that one covers.
+    distractor_scale, object_scale : (smallest, largest)
+        Square root of the share of the picture that a distractor, or the object, covers.
 
     Returns
     -------
@@ -44,7 +45,7 @@ def scene(
     )
     picture = Image.fromarray(np.uint8(np.clip(ground + 8 * grain / grain.std(), 0, 255)))
     pen = ImageDraw.Draw(picture)
-    side = np.exp(rng.uniform(*np.log([0.3, 0.6]))) * np.sqrt(WIDTH * HEIGHT)
+    side = np.exp(rng.uniform(*np.log(object_scale))) * np.sqrt(WIDTH * HEIGHT)
     root = np.exp(rng.uniform(-0.25, 0.25))
     width, height = min(side * root, WIDTH - 4), min(side / root, HEIGHT - 4)
     left, top = rng.uniform(0, WIDTH - width), rng.uniform(0, HEIGHT - height)

@@ -163,7 +163,7 @@ class Unlisted:
 
     def __init__(self, pairs):
         self.n_samples, self.value, self.degree = pairs.n_samples, pairs.value, pairs.degree
-        self.smoothed_gradient = pairs.smoothed_gradient
+        self.smoothed_gradient, self.curvature = pairs.smoothed_gradient, pairs.curvature
 
 
 def unlisted(problem):

@@ -130,7 +130,7 @@ def test_curricula_that_do_not_list_their_pairs_are_certified_by_their_smoothed_
 
     class Unlisted:
         n_samples, value, degree = 3, pairs.value, pairs.degree
-        smoothed_gradient = pairs.smoothed_gradient
+        smoothed_gradient, curvature = pairs.smoothed_gradient, pairs.curvature
 
     def solved(curriculum):
         term = CurriculumTerm(slice(0, 3), curriculum, 2.0)
