@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks and times the learner and the networks on a CUDA device; about 6 minutes.
+# Checks and times the learner and the networks on a CUDA device; about 7 minutes.
 # From the project's folder: bash tests/benchmarks/gpu.sh [record.json] [python]
 set -eu
 record=${1:-bench-gpu.json}
@@ -12,3 +12,4 @@ for kind in cuda cpu; do
 done
 "$python" tests/benchmarks/bench_coding.py --device cuda --json "$record"
 OMP_NUM_THREADS=1 "$python" tests/benchmarks/bench_features.py
+OMP_NUM_THREADS=1 "$python" tests/benchmarks/bench_features.py --precision

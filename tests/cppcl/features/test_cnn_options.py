@@ -15,6 +15,11 @@ from cppcl.features.torchvision_networks import build_torchvision
 NETWORK = {"network": "squeezenet1_1", "node": "features.3"}
 
 
+@pytest.fixture(autouse=True)
+def _on_cpu(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+
+
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
     path = tmp_path_factory.mktemp("weights") / "squeezenet.pth"
@@ -27,6 +32,39 @@ def weights(tmp_path_factory):
 @pytest.fixture
 def make(weights):
     return lambda **options: Cnn(**NETWORK, weights=weights, **options)
+
+
+def test_alexnet_gives_fc6_after_its_rectifier(tmp_path):
+    """4096 values, as torchvision's own layers compute them."""
+    generator = torch.Generator().manual_seed(0)
+
+    with torch.device("meta"):
+        model = torchvision.models.alexnet(weights=None)
+    state = {}
+    for name, parameter in model.state_dict().items():
+        # Rows of matrices are shifted views of one vector, so that the file holds no more.
+        shape = parameter.shape
+        values = torch.randn(sum(shape) if len(shape) == 2 else shape, generator=generator) / 20
+        state[name] = values.as_strided(shape, (1, 1)) if len(shape) == 2 else values
+    path = tmp_path / "alexnet.pth"
+    torch.save(state, path)
+    assert path.stat().st_size < 2e7
+    model.load_state_dict(state, assign=True)
+    model.eval()
+    preset = torchvision.models.AlexNet_Weights.DEFAULT.transforms()
+    square = np.full((224, 224, 3), 255, dtype=np.uint8)
+    square[:, 40:190] = np.random.default_rng(0).integers(0, 256, (224, 150, 3))
+    inputs = torch.from_numpy(square).permute(2, 0, 1)[None] / 255
+    inputs = torchvision.transforms.functional.normalize(inputs, preset.mean, preset.std)
+    with torch.inference_mode():
+        flat = torch.flatten(model.avgpool(model.features(inputs)), 1)
+        expected = model.classifier[1](flat)
+    assert 0.2 < (expected < 0).float().mean() < 0.8
+    for options, values in (({}, expected.relu()), ({"relu": False}, expected)):
+        extractor = Cnn(network="alexnet", weights=str(path), **options)
+        rows = extractor.transform([square])
+        assert rows.shape == (1, extractor.dimension) == (1, 4096)
+        np.testing.assert_allclose(rows, values, rtol=1e-4, atol=1e-5 * float(values.abs().max()))
 
 
 def test_components_are_learned_from_features_of_training_pictures(make, drawings):
