@@ -10,6 +10,7 @@ from typing import Any
 from cppcl.metrics import summarise
 from cppcl.report.comparisons import COMPARISONS
 from storage import Reference, Store
+from tasks.render_report import training_of
 from tasks.stage import StageResult
 from tasks.stages import STAGES
 
@@ -87,6 +88,13 @@ class RunRecord:
             table[protocol]["chance"] = summarise([d["chance"] for d in first])
         return table
 
+    def training(self, store: Store) -> dict[str, dict[str, dict[str, float]]]:
+        """How training went, means over splits: see `tasks.render_report.training_of`."""
+        return {
+            protocol: {method: training_of(store, refs) for method, refs in methods.items()}
+            for protocol, methods in self.scores.items()
+        }
+
     def comparisons(self, store: Store) -> dict[str, Any]:
         """``differences`` of methods and ``published`` scores beside ours, as the report has them.
 
@@ -109,6 +117,7 @@ class RunRecord:
             "experiment": self.experiment,
             "metrics": self.metrics(store),
             **self.comparisons(store),
+            "training": self.training(store),
             "artifacts": {s: self.results[s][0].reference.key for s in stages},
             "seconds": {s: round(sum(r.seconds for r in self.results[s]), 3) for s in stages},
             "cached": {s: all(r.cached for r in self.results[s]) for s in stages},

@@ -86,6 +86,13 @@ def count_table(protocol: ProtocolResult) -> Table | None:
     return Table(keys, rows)
 
 
+def measure_text(value: float | None) -> str:
+    """A measure to two digits at least; a dash where it is not known."""
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.2g}"
+
+
 def training_table(protocol: ProtocolResult) -> Table | None:
     """How training went; None where it is not known."""
     keys = _first_seen(method.training for method in protocol.methods.values())
@@ -94,7 +101,7 @@ def training_table(protocol: ProtocolResult) -> Table | None:
     rows = [
         (
             name,
-            [Cell(f"{method.training[k]:.2g}" if k in method.training else "–") for k in keys],
+            [Cell(measure_text(method.training.get(k))) for k in keys],
         )
         for name, method in protocol.methods.items()
     ]

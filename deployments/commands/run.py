@@ -9,6 +9,7 @@ from typing import Any
 
 from cppcl.report.comparisons import splits_text
 from cppcl.report.published import as_printed
+from cppcl.report.tables import measure_text
 from deployments.server import prefect_ready
 from deployments.terminal import MISSING, Terminal
 from storage import Reference
@@ -51,11 +52,18 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
     """Tables of scores and of stages."""
     for protocol, methods in summary["metrics"].items():
         names = [n for n in next(iter(methods.values())) if is_shown(n)]
+        training = summary["training"][protocol]
+        measures = list(dict.fromkeys(name for row in training.values() for name in row))
         terminal.table(
-            f"{summary['experiment']}, {protocol}: per cent, mean ± sd over splits",
-            ["method", *names],
+            f"{summary['experiment']}, {protocol}: per cent, mean ± sd over splits; of training, "
+            "seconds and largest deviation of pacing variables",
+            ["method", *names, *measures],
             [
-                [method, *(score_text(scores, name) for name in names)]
+                [
+                    method,
+                    *(score_text(scores, name) for name in names),
+                    *(measure_text(training.get(method, {}).get(name)) for name in measures),
+                ]
                 for method, scores in methods.items()
             ],
         )

@@ -213,6 +213,7 @@ class TestFinishedRun:
             "experiment",
             "metrics",
             "differences",
+            "training",
             "artifacts",
             "seconds",
             "cached",

@@ -189,7 +189,7 @@ def test_nothing_is_compared_without_a_report(
     selection = Selection("evaluate", None, ())
     alone = run_plain(experiment_file, chain.workspace, selection=selection)
     summary = alone.record.summary(chain.workspace.store)
-    assert list(summary)[:3] == ["experiment", "metrics", "artifacts"]
+    assert list(summary)[:3] == ["experiment", "metrics", "training"]
 
 
 def test_a_report_of_one_method_compares_nothing(
