@@ -14,7 +14,7 @@ from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.features.colour_contrast import colour_bins, colour_contrasts, shrink
 from cppcl.features.learning import LearningExtractor
-from cppcl.features.options import check_flag, check_integer
+from cppcl.features.options import check_choice, check_flag, check_integer
 from cppcl.features.saliency import saliency_maps, window_saliencies
 from cppcl.features.stateless import check_picture, rows_of
 from cppcl.features.windows import (
@@ -58,15 +58,21 @@ class Objectness(LearningExtractor):
     Windows are drawn at random in proportion to their multi-scale saliency and measured by three
     cues, or four: that saliency, the contrast of their colours to what surrounds them, how little
     superpixels straddle their border, and the density of edges in their rims. Alexe, Deselaers
-    and Ferrari, "Measuring the Objectness of Image Windows", PAMI 2012. Easiness is the median of
-    the 30 highest scores, as in Section 4 of the CPRL paper.
+    and Ferrari, "Measuring the Objectness of Image Windows", PAMI 2012. Each cue is replaced by
+    its empirical distribution function F over windows of training images, which `fit` learns; a
+    window scores by their geometric mean (Bayes' rule would need boxes of objects). Windows that
+    overlap a better one are passed over.
 
-    Ours is how cues are combined: each is replaced by its empirical distribution function over
-    windows of training images, which `fit` learns; a window's score is the mean of their
-    logarithms (Bayes' rule would need boxes of objects), less its mean over the windows of the
-    image. Without the latter, in an image full of clutter every window would have contrast to its
-    surround and superpixels that fit, and clutter would pass for easy. Windows that overlap a
-    better one are left out of the 30.
+    The paper has the median of the 30 highest scores, ``easiness='printed'``. But in an image
+    full of clutter every window contrasts with its surround and has superpixels that fit, so
+    that clutter passes for easy. Therefore, by default,
+
+    .. math:: \mathrm{median}_{30\ best}\;
+              \frac1k \Big(\log a_w + \sum_c \log F_c(w)\Big)
+              - \mathrm{mean}_{all}\; \frac1k \sum_c \log F_c(w)
+
+    of k cues, with :math:`a_w` the share of the image that a window covers: easy are large
+    objects that stand out from the rest of their image.
 
     Parameters
     ----------
@@ -78,9 +84,8 @@ class Objectness(LearningExtractor):
         Largest intersection over union of two of the 30, above 0 and at most 1.
     edge_density : bool
         Whether edge density is the fourth cue.
-    relative : bool
-        Whether scores are relative to their mean in the image, which clutter raises; false gives
-        the median of the geometric means of the distribution functions, between 0 and 1.
+    easiness : str
+        'relative' or 'printed'.
     max_pictures : int
         Training images, drawn at random, of which distribution functions are learned.
     seed : int
@@ -95,7 +100,7 @@ class Objectness(LearningExtractor):
     n_candidates: int = 5000
     overlap: float = 0.7
     edge_density: bool = False
-    relative: bool = True
+    easiness: Literal["relative", "printed"] = "relative"
     max_pictures: int = 500
     seed: int = 0
 
@@ -105,7 +110,7 @@ class Objectness(LearningExtractor):
         check_integer("n_candidates", self.n_candidates, self.n_windows)
         check_integer("seed", self.seed, 0)
         check_flag("edge_density", self.edge_density)
-        check_flag("relative", self.relative)
+        check_choice("easiness", self.easiness, ("relative", "printed"))
         check_number("option overlap", self.overlap, above=0)
         if self.overlap > 1:
             raise InputError(f"option overlap={self.overlap} must be at most 1")
@@ -169,13 +174,18 @@ class Objectness(LearningExtractor):
         return rows_of(pictures, 1, lambda picture: self.scored_windows(picture).easiness)
 
     def scored_windows(self, picture: Picture) -> ScoredWindows:
-        """Measure and score the windows of a picture; scores are logarithms where relative."""
+        """Measure and score the windows of a picture, by logarithms where relative."""
         measured = self.measure(picture)
-        places = distribution_values(measured.cues, self.learned("quantiles"))
-        scores = np.log(places).mean(axis=0)
+        scores = np.log(distribution_values(measured.cues, self.learned("quantiles"))).mean(axis=0)
         best = highest(measured.pixels, scores, self.overlap, N_BEST)
-        scores = scores - scores.mean() if self.relative else np.exp(scores)
-        easiness = float(np.median(scores[best]))
+        if self.easiness == "printed":
+            scores = np.exp(scores)
+            easiness = float(np.median(scores[best]))
+        else:
+            scores = scores - scores.mean()
+            sides = measured.windows[best, 2:] - measured.windows[best, :2]
+            size = np.log(sides.prod(axis=1)) / len(measured.cues)
+            easiness = float(np.median(scores[best] + size))
         return ScoredWindows(measured.windows, scores, best, easiness, measured.maps)
 
     def measure(self, picture: Picture) -> Measured:

@@ -61,18 +61,29 @@ def test_edge_density_is_a_cue_of_its_own(training):
         both[0].from_arrays(both[1].to_arrays())
 
 
+@pytest.mark.parametrize("n_distractors", [0, 8, 30])
+def test_large_objects_are_easy(objectness, n_distractors):
+    scenes = [scene(7000 + k, n_distractors, object_scale=(0.12, 0.9)) for k in range(40)]
+    shares = [np.prod(box[2:] - box[:2]) for _, box in scenes]
+    easiness = objectness.transform([picture for picture, _ in scenes])[:, 0]
+    assert spearmanr(shares, easiness).statistic >= 0.5
+
+
 def test_easiness_is_the_median_of_the_best_above_the_mean(objectness, training):
     found = objectness.scored_windows(training[0])
     assert found.scores.mean() == pytest.approx(0, abs=1e-12)
-    assert found.easiness == np.median(found.scores[found.best])
+    sides = found.windows[found.best, 2:] - found.windows[found.best, :2]
+    expected = np.median(found.scores[found.best] + np.log(sides[:, 0] * sides[:, 1]) / 3)
+    assert found.easiness == pytest.approx(expected)
     assert objectness.transform(training[:1])[0, 0] == np.float32(found.easiness)
     assert (np.diff(found.scores[found.best]) <= 0).all()
-    absolute = make_extractor("objectness", {"relative": False})
-    absolute.from_arrays(objectness.to_arrays())
-    of_absolute = absolute.scored_windows(training[0])
-    np.testing.assert_array_equal(of_absolute.best, found.best)
+    printed = make_extractor("objectness", {"easiness": "printed"})
+    printed.from_arrays(objectness.to_arrays())
+    as_printed = printed.scored_windows(training[0])
+    np.testing.assert_array_equal(as_printed.best, found.best)
+    assert as_printed.easiness == np.median(as_printed.scores[found.best])
     # The logarithms of geometric means, but for the mean of the picture.
-    offset = np.log(of_absolute.scores) - found.scores
+    offset = np.log(as_printed.scores) - found.scores
     np.testing.assert_allclose(offset, offset[0], rtol=1e-12)
 
 
