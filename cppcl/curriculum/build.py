@@ -1,0 +1,90 @@
+"""A curriculum of one modality from scores, from people's answers, or from both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from numpy.typing import NDArray
+
+from cppcl.curriculum.answers import AnsweredPairs
+from cppcl.curriculum.base import Curriculum
+from cppcl.curriculum.orders import AllPairs, Chain
+from cppcl.curriculum.scores import draw_pairs
+from cppcl.curriculum.semiorder import DeltaUnit, Scope, order_by_scores
+from cppcl.curriculum.union import joined
+from cppcl.errors import InputError
+
+Source = Literal["scores", "answers", "both"]
+"""Where pairs come from."""
+
+PairForm = Literal["sampled", "all", "chain"]
+"""What becomes of the pairs that scores admit."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A curriculum, and how many pairs scores admitted for it."""
+
+    curriculum: Curriculum
+    n_admissible: int
+
+
+def build_curriculum(
+    scores: NDArray[Any],
+    labels: NDArray[Any] | Sequence[Any],
+    answered: AnsweredPairs | None = None,
+    *,
+    source: Source = "scores",
+    pairs: PairForm = "sampled",
+    delta: float = 0.5,
+    delta_unit: DeltaUnit = "deviation",
+    rho: float = 0.3,
+    scope: Scope = "auto",
+    maximum_pairs: int | None = 100_000,
+    seed: int = 0,
+) -> Built:
+    """Build the curriculum of one modality.
+
+    Parameters
+    ----------
+    scores : array_like, (n,)
+        Easiness of each sample, NaN where there is none.
+    labels : array_like, (n,)
+        Class of each sample.
+    answered : AnsweredPairs, optional
+        Of the same samples; needed unless the source is 'scores'.
+    source : {'scores', 'answers', 'both'}
+        Where pairs come from. Pairs that contradict each other are kept.
+    pairs : {'sampled', 'all', 'chain'}
+        What becomes of the pairs that scores admit: a random sample of them is listed
+        (`cppcl.curriculum.scores.draw_pairs`); or all count, without being listed
+        (`cppcl.curriculum.AllPairs`); or the worst violation of each sample does
+        (`cppcl.curriculum.Chain`).
+    delta, delta_unit, scope
+        Which pairs scores admit, see `cppcl.curriculum.semiorder.order_by_scores`.
+    rho, maximum_pairs, seed
+        Of the sample, see `cppcl.curriculum.scores.draw_pairs`.
+
+    Raises
+    ------
+    InputError
+        For an option out of range, or a source of answers without any.
+    """
+    for name, value, choices in (("source", source, Source), ("pairs", pairs, PairForm)):
+        if value not in get_args(choices):
+            raise InputError(f"{name}={value!r} is not one of {get_args(choices)}")
+    if source != "scores" and answered is None:
+        raise InputError(f"source={source!r} needs answers; give some, or use source='scores'")
+    admissible = order_by_scores(scores, labels, delta=delta, delta_unit=delta_unit, scope=scope)
+    parts: list[Curriculum] = []
+    if source != "answers":
+        if pairs == "sampled":
+            drawn = draw_pairs(admissible, rho=rho, maximum_pairs=maximum_pairs, seed=seed)
+            parts.append(drawn)
+        else:
+            parts.append((AllPairs if pairs == "all" else Chain)(admissible))
+    if source != "scores" and answered is not None:
+        parts.append(answered.pairs)
+    return Built(joined(parts), admissible.n_pairs)
