@@ -92,8 +92,8 @@ class Cnn(LearningExtractor):
     precision : {'float32', 'bfloat16'}
         Numbers that the network computes with; features are float32 either way. bfloat16 has 8
         bits: features differ by 0.5 % of their norm (AlexNet, CaffeNet, ResNet-50), those of the
-        packaged network by 5 % (cosine 0.999), and it is faster where there are matrix
-        instructions for it (AMX, a GPU), not where there is AVX512-BF16 alone, as
+        packaged network by 5 % (cosine 0.999). It is meant for matrix instructions (AMX, a GPU);
+        with AVX512-BF16 alone it was not faster, as
         ``python tests/benchmarks/bench_features.py --precision`` measures. Processors without
         bfloat16 instructions are refused.
     n_components : int or None
