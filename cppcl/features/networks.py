@@ -159,8 +159,8 @@ def find_place(network: str, node: str | None) -> Place:
     if found.node is None and found.kind == "torchvision":
         module, _ = build(found)
         raise InputError(
-            f"option node: network={name!r} needs the name of a module whose output is wanted, "
-            f"such as {' or '.join(repr(child) for child, _ in module.named_children())}"
+            f"option node: network={name!r} needs the name of a module whose output is wanted: "
+            f"{', '.join(repr(child) for child, _ in module.named_children())}, or one inside them"
         )
     return found
 

@@ -55,7 +55,7 @@ def test_unknown_option_unlike_any_lists_all():
         ("pixels", {"crop": [-1, 0, 5, 3]}, "at least 0"),
         ("pixels", {"normalisation": "zero_mean"}, "zero_mean_unit_variance"),
         ("pixels", {"color": "grey"}, "'gray'"),
-        ("cnn", {"network": "resnet18"}, "option node: network='resnet18' .*'conv1' .*'avgpool'"),
+        ("cnn", {"network": "resnet18"}, "option node: network='resnet18' .*'conv1', .*'avgpool'"),
         ("cnn", {"network": "resnet"}, "no model 'resnet': did you mean .*'resnet18'"),
         ("cnn", {"network": "cafenet"}, "no model 'cafenet': did you mean 'caffenet'"),
         ("cnn", {"network": ":fc"}, "network=':fc'.*alexnet:classifier.1"),
