@@ -108,6 +108,32 @@ def build_parser() -> argparse.ArgumentParser:
         "their defaults",
     )
 
+    features = commands.add_parser(
+        "features",
+        help="list feature extractors, or show what one sees of a picture",
+        description="Feature extractors and scores; A+B stands for several as one (lks+cnn).",
+    )
+    looks = features.add_subparsers(dest="action", required=True, metavar="ACTION")
+    known = command(
+        "list", "features", "list extractors: values, device, time, licence of weights", looks
+    )
+    known.add_argument("--no-timing", action="store_true", help="measure no time")
+    known.add_argument("--json", action="store_true", help="print one JSON document")
+    seen = command("show", "features", "draw what an extractor sees of a picture, a PNG", looks)
+    seen.add_argument("name", metavar="NAME", help="extractor, or several joined by '+'")
+    seen.add_argument("picture", type=Path, metavar="PICTURE", help="any picture file or SVG")
+    seen.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="OPTION=VALUE",
+        help="option of the extractor, such as contours=canny; learned=KEY names what it learned",
+    )
+    seen.add_argument(
+        "--output", type=Path, metavar="FILE", help="PNG file (default: PICTURE-NAME.png here)"
+    )
+
     data = commands.add_parser(
         "data",
         help="look after data sets: what is here, what is missing, how to get it",

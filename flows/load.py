@@ -1,18 +1,23 @@
-"""Read an experiment from YAML and overrides, with errors a person can act on."""
+"""Read an experiment, or an extractor, with overrides and errors a person can act on."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from cppcl.errors import InputError
+from cppcl.features import make_extractor
 from flows.config import Experiment, FileSplit
+from flows.extractors import read_extractor
+from flows.options import Options, RegisteredOptions
+
+Read = TypeVar("Read", bound=Options)
 
 NAMED = {"missing", "value_error"}
 """Kinds of errors whose message leaves no value to be shown."""
@@ -88,6 +93,22 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
     return _validate(source, data) if overrides or folder is not None else experiment
 
 
+def load_extractor(name: str, overrides: Sequence[str] = ()) -> RegisteredOptions:
+    """Options of an extractor of a name, or of a combination, with ``key=value`` overrides.
+
+    Raises
+    ------
+    InputError
+        If the extractor, an option or a value does not exist; the message names it.
+    """
+    make_extractor(name)
+    what, data = f"feature extractor {name!r}", {"name": name}
+    options = _checked(what, data, read_extractor)
+    for override in overrides:
+        _apply(data, options, override, "the extractor")
+    return _checked(what, data, read_extractor) if overrides else options
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
@@ -98,8 +119,12 @@ def _read(path: Path) -> str:
 
 
 def _validate(source: str, data: dict[str, Any]) -> Experiment:
+    return _checked(f"experiment {source!r}", data, Experiment.model_validate)
+
+
+def _checked(what: str, data: dict[str, Any], read: Callable[[Any], Read]) -> Read:
     try:
-        return Experiment.model_validate(data)
+        return read(data)
     except ValidationError as error:
         lines = [
             f"  {'.'.join(str(part) for part in item['loc'])}: "
@@ -108,7 +133,7 @@ def _validate(source: str, data: dict[str, Any]) -> Experiment:
             + (f" (got {item['input']!r})" if item["type"] not in NAMED else "")
             for item in error.errors(include_url=False)
         ]
-        raise InputError(f"experiment {source!r} is not valid:\n" + "\n".join(lines)) from error
+        raise InputError(f"{what} is not valid:\n" + "\n".join(lines)) from error
 
 
 def _absolute_paths(data: dict[str, Any], experiment: Experiment, folder: Path) -> dict[str, Any]:
@@ -130,7 +155,7 @@ def _absolute_paths(data: dict[str, Any], experiment: Experiment, folder: Path) 
     return {**data, "dataset": options, "protocols": protocols}
 
 
-def option_paths(experiment: Experiment) -> Iterator[tuple[str, ...]]:
+def option_paths(options: Options) -> Iterator[tuple[str, ...]]:
     """Path of every option and group of options, as tuples of names."""
 
     def walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -140,28 +165,30 @@ def option_paths(experiment: Experiment) -> Iterator[tuple[str, ...]]:
             for key, item in value.items():
                 yield from walk(item, (*path, key))
 
-    yield from walk(experiment.model_dump(mode="json"), ())
+    yield from walk(options.model_dump(mode="json"), ())
 
 
-def _apply(data: dict[str, Any], experiment: Experiment, override: str) -> None:
+def _apply(
+    data: dict[str, Any], options: Options, override: str, owner: str = "the experiment"
+) -> None:
     key, separator, text = override.partition("=")
     wanted = tuple(key.strip().split("."))
     if not separator or not all(wanted):
         raise InputError(f"--set {override!r} must read key=value")
-    paths = list(option_paths(experiment))
+    paths = list(option_paths(options))
     matches = [wanted] if wanted in paths else [p for p in paths if p[-len(wanted) :] == wanted]
     if not matches:
         endings = {".".join(path[-n:]) for path in paths for n in range(1, len(path) + 1)}
         near = difflib.get_close_matches(key, sorted(endings), n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise InputError(f"--set {key}: the experiment has no such option{hint}")
+        raise InputError(f"--set {key}: {owner} has no such option{hint}")
     for path in matches:
         part = data
         for name in path[:-1]:
             if not isinstance(part.get(name), dict):
                 part[name] = {}
             part = part[name]
-        part[path[-1]] = _value(override, text.strip(), _takes_text(experiment, path))
+        part[path[-1]] = _value(override, text.strip(), _takes_text(options, path))
 
 
 def _value(override: str, text: str, is_text: bool) -> Any:
@@ -178,9 +205,9 @@ def _value(override: str, text: str, is_text: bool) -> Any:
         raise InputError(f"--set {override!r}: the value is not valid YAML: {error}") from error
 
 
-def _takes_text(experiment: Experiment, path: tuple[str, ...]) -> bool:
+def _takes_text(options: Options, path: tuple[str, ...]) -> bool:
     """Whether an option is a name or a path, never a number."""
-    owner: Any = experiment
+    owner: Any = options
     for name in path[:-1]:
         owner = owner[name] if isinstance(owner, dict) else getattr(owner, name)
     if not isinstance(owner, BaseModel):

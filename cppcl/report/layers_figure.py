@@ -105,7 +105,7 @@ def _draw_boxes(axes: Axes, boxes: NDArray[Any]) -> None:
         Rectangle((left - 0.5, top - 0.5), right - left, bottom - top)
         for left, top, right, bottom in boxes
     ]
-    axes.add_collection(PatchCollection(drawn, facecolor="none", edgecolor=LINE, linewidth=0.8))
+    axes.add_collection(PatchCollection(drawn, facecolor="none", edgecolor=LINE, linewidth=1.2))
 
 
 def _draw_lines(
