@@ -137,7 +137,7 @@ def _checked(what: str, data: dict[str, Any], read: Callable[[Any], Read]) -> Re
 
 
 def _absolute_paths(data: dict[str, Any], experiment: Experiment, folder: Path) -> dict[str, Any]:
-    """Make relative paths of the data set and of split files relative to the YAML's folder."""
+    """Make relative paths of data set, answers and split files relative to the YAML's folder."""
     options = dict(data["dataset"])
     for name in options:
         value = getattr(experiment.dataset, name)
@@ -152,7 +152,14 @@ def _absolute_paths(data: dict[str, Any], experiment: Experiment, folder: Path) 
                 **protocols[name],
                 "split": {**protocols[name]["split"], "path": path},
             }
-    return {**data, "dataset": options, "protocols": protocols}
+    data = {**data, "dataset": options, "protocols": protocols}
+    if experiment.curriculum:
+        files = experiment.curriculum.answers().items()
+        answers = {
+            f"{modality}_answers": str((folder / path).absolute()) for modality, path in files
+        }
+        data["curriculum"] = {**data["curriculum"], **answers}
+    return data
 
 
 def option_paths(options: Options) -> Iterator[tuple[str, ...]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from cppcl.datasets.table import MODALITIES
-from cppcl.features import learning_part, make_extractor
+from cppcl.curriculum.build import PairForm, Source
+from cppcl.curriculum.semiorder import DeltaUnit, Scope
+from cppcl.datasets.table import MODALITIES, Modality
+from cppcl.features import EXTRACTORS, learning_part, make_extractor
 from flows.extractors import ExtractorOptions
 from flows.options import Options, RegisteredOptions
 
@@ -64,22 +67,92 @@ class Sides(Pair):
 
 
 class CurriculumOptions(Pair):
-    """How scores become pairs (harder, easier); Section 4 of the paper."""
+    """How scores and people's answers become pairs (harder, easier); Section 4 of the paper."""
 
     sketch: ExtractorOptions = Field(description="Easiness score of sketches, an extractor")
     image: ExtractorOptions = Field(description="Easiness score of images, an extractor")
-    delta: float = Field(
-        0.5,
-        ge=0,
-        allow_inf_nan=False,
-        description="Least difference of scores, in standard deviations",
+    sketch_source: Literal["auto", Source] = Field(
+        "auto",
+        description="Whether pairs of sketches come from scores, answers or both; auto is both "
+        "where there are answers",
     )
-    rho: float = Field(0.3, gt=0, le=1, description="Share of the admissible pairs that is kept")
-    scope: Literal["auto", "within_class", "global"] = Field(
+    image_source: Literal["auto", Source] = Field(
+        "auto", description="Whether pairs of images come from scores, answers or both"
+    )
+    sketch_answers: Path | None = Field(
+        None,
+        description="People's answers on sketches, .csv or .jsonl: sample_a, sample_b, easier (a, "
+        "b or skip)",
+    )
+    image_answers: Path | None = Field(None, description="People's answers on images")
+    answer_share: float = Field(1.0, gt=0, le=1, description="Share of decided answers to keep")
+    pair_form: PairForm = Field(
+        "sampled",
+        description="Of the pairs that scores admit, a sample is listed, all count without being "
+        "listed, or the worst violation of each sample does (chain)",
+    )
+    delta: float = Field(
+        0.5, ge=0, allow_inf_nan=False, description="Least difference of scores of a pair"
+    )
+    delta_unit: DeltaUnit = Field(
+        "deviation",
+        description="Whether delta is in standard deviations of the scores, or in their own unit",
+    )
+    rho: float = Field(
+        0.3, gt=0, le=1, description="Share of the admissible pairs that a sample keeps"
+    )
+    scope: Scope = Field(
         "auto", description="Pairs within a class, of any two samples, or chosen by the classes"
     )
-    seed: int = Field(0, ge=0, description="Seed of the subsample of pairs")
+    maximum_pairs: int | None = Field(
+        100_000, ge=1, description="Pairs that a sample keeps at most, null for any number"
+    )
+    seed: int = Field(0, ge=0, description="Seed of the samples of pairs and of answers")
+
+    @model_validator(mode="before")
+    @classmethod
+    def learn_from_own_side(cls, data: Any) -> Any:
+        """Let a score that learns do so from its own side: the scores of the sides differ."""
+        if not isinstance(data, dict):
+            return data
+        own = {
+            modality: {"learn_from": modality, **options}
+            for modality in MODALITIES
+            if isinstance(options := data.get(modality), dict) and score_learns(options)
+        }
+        return {**data, **own}
+
+    @model_validator(mode="after")
+    def check_answers(self) -> Self:
+        """Refuse a source of answers without a file, and a file that is not used."""
+        for modality in MODALITIES:
+            source, answers = (getattr(self, f"{modality}_{x}") for x in ("source", "answers"))
+            if source in {"answers", "both"} and answers is None:
+                raise ValueError(
+                    f"{modality}_source={source} needs {modality}_answers, the file of answers"
+                )
+            if source == "scores" and answers is not None:
+                raise ValueError(
+                    f"{modality}_answers={answers} is not used as {modality}_source is scores; "
+                    "set it to answers or both, or leave the file out"
+                )
+        return self
 
     def pairing(self) -> dict[str, Any]:
-        """Options of the step from scores to pairs."""
-        return self.model_dump(include={"delta", "rho", "scope", "seed"})
+        """Options of the step from scores and answers to pairs, without places of files."""
+        options = self.model_dump(exclude={"sketch", "image", "sketch_answers", "image_answers"})
+        for modality in MODALITIES:
+            if options[f"{modality}_source"] == "auto":
+                options[f"{modality}_source"] = "both" if modality in self.answers() else "scores"
+        return options
+
+    def answers(self) -> dict[Modality, Path]:
+        """Files of answers."""
+        found = {modality: getattr(self, f"{modality}_answers") for modality in MODALITIES}
+        return {modality: path for modality, path in found.items() if path is not None}
+
+
+def score_learns(options: dict[str, Any]) -> bool:
+    """Whether options, not yet checked, name an extractor that learns."""
+    extractor = EXTRACTORS.get(str(options.get("name")))
+    return extractor is not None and extractor.learns

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.curriculum import pairs_from_scores
+from cppcl.curriculum.agreement import agreement
+from cppcl.curriculum.answers import AnsweredPairs, pairs_from_answers, read_answers
+from cppcl.curriculum.build import Built, build_curriculum
+from cppcl.curriculum.union import curriculum_arrays
+from cppcl.datasets.files import file_sha256
 from cppcl.datasets.splits import Split
-from cppcl.datasets.table import Modality, SampleTable
+from cppcl.datasets.table import MODALITIES, Modality, SampleTable
 from cppcl.errors import InputError
-from storage import Recipe, Reference, Writer
+from cppcl.features import EXTRACTORS
+from storage import Recipe, Reference, Store, Writer
 from tasks.extract import usable_rows
 from tasks.fetch import open_pictures
+from tasks.progress import say
 from tasks.split import open_split
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
-VERSION = "1"
+VERSION = "2"
 Target = Literal["groups", "labels"]
 
 
@@ -48,18 +56,43 @@ def curricula_of_split(
     image_scores: Reference,
     target: Target,
     options: dict[str, Any],
+    answers: Mapping[Modality, Path] | None = None,
     what: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the pairs (harder, easier) of both modalities.
 
-    Pairs hold row numbers into that modality's training rows, in the order of the split.
+    Pairs hold row numbers into that modality's training rows, in the order of the split. What
+    was counted on the way is in ``counts.json``.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    table, split, sketch_scores, image_scores : Reference
+        Samples, which of them train, and the scores of both modalities.
+    target : {'groups', 'labels'}
+        What the classes of the scope are.
+    options : dict
+        ``sketch_source``, ``image_source``, ``answer_share``, and those of
+        `cppcl.curriculum.build.build_curriculum` that hold for both modalities.
+    answers : dict of Path, optional
+        Files of people's answers, which take part in the key by their content.
+    what, mode
+        As of every stage.
+
+    Raises
+    ------
+    InputError
+        If a score has more than one value a picture, or a file of answers cannot be read.
     """
     store = workspace.store
+    options, answers = dict(options), answers or {}
+    digests = {f"{modality}_answers": file_sha256(path) for modality, path in answers.items()}
     recipe = Recipe(
         "curricula",
         VERSION,
-        {"target": target, **options},
+        {"target": target, **options, **digests},
         {
             "table": table,
             "split": split,
@@ -67,28 +100,81 @@ def curricula_of_split(
             "image_scores": image_scores,
         },
     )
+    sources = {modality: options.pop(f"{modality}_source", "scores") for modality in MODALITIES}
+    share = options.pop("answer_share", 1.0)
 
     def create(writer: Writer) -> None:
         samples = open_pictures(store, table).table
         rows_of = open_split(store, split)
-        scores: dict[Modality, Reference] = {"sketch": sketch_scores, "image": image_scores}
-        for modality, reference in scores.items():
-            artifact = store.open(reference)
-            if (dimension := artifact.shape("features")[1]) != 1:
-                raise InputError(
-                    f"curriculum.{modality}: {artifact.parameters['extractor']!r} gives "
-                    f"{dimension} values a picture, but a score is one value; use 'edgeness', "
-                    "'colour_contrast', or 'precomputed' on a matrix with one column"
-                )
-            values = artifact.array("features")[:, 0].astype(np.float64)
-            values[~usable_rows(artifact)] = np.nan
+        references: dict[Modality, Reference] = {"sketch": sketch_scores, "image": image_scores}
+        counts = {}
+        for modality, reference in references.items():
             rows = training_rows(rows_of, modality)
-            curriculum = pairs_from_scores(
-                values[rows], targets(samples, modality, target, rows), **options
+            scores = scores_of(store, reference, modality)[rows]
+            answered = None
+            if modality in answers:
+                ids = np.array(samples.column("ids", modality), dtype=object)[rows]
+                answered = pairs_from_answers(
+                    read_answers(answers[modality]),
+                    ids.tolist(),
+                    share=share,
+                    seed=options.get("seed", 0),
+                )
+            built = build_curriculum(
+                scores,
+                targets(samples, modality, target, rows),
+                answered,
+                source=sources[modality],
+                **options,
             )
-            writer.put_array(f"{modality}_pairs", curriculum.pairs)
+            arrays = curriculum_arrays(built.curriculum)
+            empty = {"pairs": np.zeros((0, 2), dtype=np.int64)}
+            for name, values in {**empty, **arrays}.items():
+                writer.put_array(f"{modality}_{name}", values)
+            counts[modality] = count(scores, built, answered)
+            if answered is not None and answered.n_foreign and not len(answered.pairs):
+                say(
+                    f"{what}: none of the {answered.n_answers} answers in {answers[modality]} is "
+                    f"about training {modality} samples; samples go by their ids, such as "
+                    f"{ids[0] if len(ids) else 'none'!r}"
+                )
+        writer.put_json("counts.json", counts)
 
     return produce(store, recipe, create, mode=mode, what=what or "pairs")
 
 
 build_curricula = stage_task(curricula_of_split)
+
+
+def scores_of(store: Store, reference: Reference, modality: Modality) -> NDArray[np.float64]:
+    """Scores of every sample of a modality, NaN where its picture could not be used."""
+    artifact = store.open(reference)
+    if (dimension := artifact.shape("features")[1]) != 1:
+        scores = (repr(n) for n, made in EXTRACTORS.items() if hasattr(made, "scored_windows"))
+        raise InputError(
+            f"curriculum.{modality}: {artifact.parameters['extractor']!r} gives "
+            f"{dimension} values a picture, but a score is one value; use {', '.join(scores)}, "
+            "or 'precomputed' on a matrix with one column"
+        )
+    values: NDArray[np.float64] = artifact.array("features")[:, 0].astype(np.float64)
+    values[~usable_rows(artifact)] = np.nan
+    return values
+
+
+def count(
+    scores: NDArray[np.float64], built: Built, answered: AnsweredPairs | None
+) -> dict[str, Any]:
+    """Sizes of a curriculum, and how far scores and answers agree, as plain JSON."""
+    counts: dict[str, Any] = {
+        "samples": len(scores),
+        "scored": int((~np.isnan(scores)).sum()),
+        "admissible": built.n_admissible,
+        "hinges": built.curriculum.n_pairs,
+    }
+    if answered is not None:
+        agreed = agreement(scores, answered.pairs)
+        counts["answers"] = answered.counts()
+        counts["agreement"] = {
+            name: None if value != value else value for name, value in vars(agreed).items()
+        }
+    return counts

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.curriculum import Curriculum, ExplicitPairs
+from cppcl.curriculum import Curriculum
+from cppcl.curriculum.union import curriculum_from_arrays
 from cppcl.datasets.table import Modality
 from storage import Reference, Store
 
@@ -47,8 +48,8 @@ class TrainingSamples:
 
 def open_curriculum(
     store: Store, reference: Reference, modality: Modality, kept: NDArray[np.bool_]
-) -> ExplicitPairs:
-    """Read the pairs of one modality, restricted to training samples that are kept.
+) -> Curriculum:
+    """Read the curriculum of one modality, restricted to training samples that are kept.
 
     Parameters
     ----------
@@ -61,5 +62,9 @@ def open_curriculum(
     kept : (n,) bool
         Which training samples have features; pairs refer to those alone afterwards.
     """
-    pairs = store.open(reference).array(f"{modality}_pairs").reshape(-1, 2)
-    return ExplicitPairs(pairs, len(kept)).restrict(np.flatnonzero(kept))
+    artifact, prefix = store.open(reference), f"{modality}_"
+    names = [name for name in artifact.names if name.startswith(prefix)]
+    arrays = {name.removeprefix(prefix): artifact.array(name) for name in names}
+    if len(arrays) > 1 and not len(arrays["pairs"]):
+        del arrays["pairs"]
+    return curriculum_from_arrays(arrays, len(kept)).restrict(np.flatnonzero(kept))

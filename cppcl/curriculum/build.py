@@ -37,7 +37,7 @@ def build_curriculum(
     answered: AnsweredPairs | None = None,
     *,
     source: Source = "scores",
-    pairs: PairForm = "sampled",
+    pair_form: PairForm = "sampled",
     delta: float = 0.5,
     delta_unit: DeltaUnit = "deviation",
     rho: float = 0.3,
@@ -57,7 +57,7 @@ def build_curriculum(
         Of the same samples; needed unless the source is 'scores'.
     source : {'scores', 'answers', 'both'}
         Where pairs come from. Pairs that contradict each other are kept.
-    pairs : {'sampled', 'all', 'chain'}
+    pair_form : {'sampled', 'all', 'chain'}
         What becomes of the pairs that scores admit: a random sample of them is listed
         (`cppcl.curriculum.scores.draw_pairs`); or all count, without being listed
         (`cppcl.curriculum.AllPairs`); or the worst violation of each sample does
@@ -72,7 +72,7 @@ def build_curriculum(
     InputError
         For an option out of range, or a source of answers without any.
     """
-    for name, value, choices in (("source", source, Source), ("pairs", pairs, PairForm)):
+    for name, value, choices in (("source", source, Source), ("pair_form", pair_form, PairForm)):
         if value not in get_args(choices):
             raise InputError(f"{name}={value!r} is not one of {get_args(choices)}")
     if source != "scores" and answered is None:
@@ -80,11 +80,11 @@ def build_curriculum(
     admissible = order_by_scores(scores, labels, delta=delta, delta_unit=delta_unit, scope=scope)
     parts: list[Curriculum] = []
     if source != "answers":
-        if pairs == "sampled":
+        if pair_form == "sampled":
             drawn = draw_pairs(admissible, rho=rho, maximum_pairs=maximum_pairs, seed=seed)
             parts.append(drawn)
         else:
-            parts.append((AllPairs if pairs == "all" else Chain)(admissible))
+            parts.append((AllPairs if pair_form == "all" else Chain)(admissible))
     if source != "scores" and answered is not None:
         parts.append(answered.pairs)
     return Built(joined(parts), admissible.n_pairs)

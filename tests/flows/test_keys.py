@@ -70,7 +70,14 @@ CHANGES: dict[str, set[str]] = {
     "delta=0.2": PACED,
     "rho=0.5": PACED,
     "scope=within_class": PACED,
+    "delta_unit=absolute": PACED,
+    "pair_form=all": PACED,
+    "maximum_pairs=3": PACED,
+    "answer_share=0.5": PACED,
     "curriculum.seed=1": PACED,
+    # What 'auto' stands for without answers.
+    "sketch_source=scores": REPORT,
+    "image_source=scores": REPORT,
     "curriculum.sketch.n_windows=21": {"extract sketch edgeness"} | PACED,
     "curriculum.image.seed=1": {"extract image colour_contrast"} | PACED,
     "features.sketch.normalisation=zero_mean_unit_variance": {"extract sketch pixels"}
@@ -147,6 +154,7 @@ def test_every_option_is_tried_or_belongs_to_a_registered_class(experiment_file:
     of_classes = {"dataset", "cprl", "class_cca", "centred_cosine", "method"}
     of_classes |= {"features", "split"} | {("curriculum", side) for side in MODALITIES}
     tried = [tuple(change.partition("=")[0].split(".")) for change in CHANGES]
+    tried += [(f"{modality}_answers",) for modality in MODALITIES]  # in test_curricula.py
     for path in option_paths(experiment):
         if of_classes & {*path, path[:2]} or path in GROUPS:
             continue

@@ -18,7 +18,7 @@ FORMS = {"sampled": ExplicitPairs, "all": AllPairs, "chain": Chain}
 
 @pytest.mark.parametrize("pairs", FORMS)
 def test_scores_alone(pairs):
-    built = build_curriculum(SCORES, LABELS, pairs=pairs, rho=0.4, seed=2)
+    built = build_curriculum(SCORES, LABELS, pair_form=pairs, rho=0.4, seed=2)
     assert isinstance(built.curriculum, FORMS[pairs])
     order = order_by_scores(SCORES, LABELS)
     assert built.n_admissible == order.n_pairs == len(order.pairs())
@@ -31,14 +31,14 @@ def test_scores_alone(pairs):
 
 @pytest.mark.parametrize("pairs", FORMS)
 def test_answers_alone(pairs):
-    built = build_curriculum(SCORES, LABELS, ANSWERED, source="answers", pairs=pairs)
+    built = build_curriculum(SCORES, LABELS, ANSWERED, source="answers", pair_form=pairs)
     np.testing.assert_array_equal(built.curriculum.pairs, [[4, 3], [7, 9]])
 
 
 @pytest.mark.parametrize("pairs", FORMS)
 def test_both_add_up(pairs):
-    built = build_curriculum(SCORES, LABELS, ANSWERED, source="both", pairs=pairs)
-    alone = build_curriculum(SCORES, LABELS, pairs=pairs).curriculum
+    built = build_curriculum(SCORES, LABELS, ANSWERED, source="both", pair_form=pairs)
+    alone = build_curriculum(SCORES, LABELS, pair_form=pairs).curriculum
     parts = (alone, ANSWERED.pairs)
     assert built.curriculum.n_pairs == alone.n_pairs + 2
     assert built.curriculum.value(V) == pytest.approx(sum(part.value(V) for part in parts))
@@ -56,7 +56,9 @@ def test_both_add_up(pairs):
 @pytest.mark.parametrize("source", ["scores", "answers", "both"])
 @pytest.mark.parametrize("pairs", FORMS)
 def test_arrays_restore_the_curriculum(pairs, source):
-    curriculum = build_curriculum(SCORES, LABELS, ANSWERED, source=source, pairs=pairs).curriculum
+    curriculum = build_curriculum(
+        SCORES, LABELS, ANSWERED, source=source, pair_form=pairs
+    ).curriculum
     restored = curriculum_from_arrays(curriculum_arrays(curriculum), 20)
     assert type(restored) is type(curriculum)
     assert restored.n_pairs == curriculum.n_pairs
@@ -87,8 +89,8 @@ def test_wrong_options_are_named():
         build_curriculum(SCORES, LABELS, source="answers")
     with pytest.raises(InputError, match="source='people' is not one of"):
         build_curriculum(SCORES, LABELS, source="people")
-    with pytest.raises(InputError, match="pairs='some' is not one of"):
-        build_curriculum(SCORES, LABELS, pairs="some")
+    with pytest.raises(InputError, match="pair_form='some' is not one of"):
+        build_curriculum(SCORES, LABELS, pair_form="some")
     with pytest.raises(InputError, match="delta_unit='metres' is not one of"):
         order_by_scores(SCORES, LABELS, delta_unit="metres")
     with pytest.raises(InputError, match=r"over \[3, 4\] samples"):

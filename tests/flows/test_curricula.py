@@ -1,0 +1,97 @@
+"""Scores that learn, and people's answers, in the chain."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cppcl.errors import InputError
+from flows.load import load_experiment
+from tasks.fetch import open_pictures
+from tasks.workspace import Workspace
+
+pytestmark = pytest.mark.usefixtures("inline_blocks_of_module", "blank_reports")
+
+OBJECTNESS = {"name": "objectness", "n_windows": 20, "n_candidates": 60}
+EDGENESS = {"name": "edgeness", "n_windows": 20}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory, draw_pictures: Callable[..., Path]) -> Path:
+    return draw_pictures(tmp_path_factory.mktemp("curricula") / "shapes")
+
+
+@pytest.fixture(scope="module")
+def write(root: Path, write_experiment: Callable[..., Path]) -> Callable[..., Path]:
+    def write(**curriculum: Any) -> Path:
+        protocol = {
+            "split": {"rule": "instance", "n_train": 7, "seeds": [0, 1]},
+            "methods": {"cprl": {"n_atoms": 4, "n_rounds": 2, "n_initial_rounds": 1}},
+        }
+        scores = {"sketch": EDGENESS, "image": OBJECTNESS}
+        return write_experiment(
+            root, protocols={"instance": protocol}, curriculum={**scores, **curriculum}
+        )
+
+    return write
+
+
+def test_a_score_learns_from_its_own_side_in_every_split(
+    write: Callable[..., Path], run_plain: Callable[..., Any], tmp_path: Path
+) -> None:
+    place = Workspace(tmp_path / "workspace")
+    file = write()
+    assert load_experiment(str(file)).curriculum.image.learn_from == "image"  # type: ignore[union-attr]
+    chain = run_plain(file, place)
+    learned = chain.pieces["learn image objectness instance"]
+    assert len({str(piece.reference) for piece in learned}) == 2
+    scores = chain.pieces["extract image objectness"]
+    assert len({str(piece.reference) for piece in scores}) == 2
+    of_split = [place.store.open(piece.reference) for piece in scores]
+    assert [str(a.inputs["learned"]) for a in of_split] == [str(p.reference) for p in learned]
+    assert all(np.ptp(artifact.array("features")) > 0 for artifact in of_split)
+    assert all(
+        piece.cached for pieces in run_plain(file, place).pieces.values() for piece in pieces
+    )
+
+
+def test_answers_lie_beside_the_file_that_names_them(
+    write: Callable[..., Path], run_plain: Callable[..., Any], tmp_path: Path
+) -> None:
+    place = Workspace(tmp_path / "workspace")
+    without = run_plain(write(), place)
+    samples = open_pictures(place.store, without.pieces["fetch"][0].reference).table
+    ids = samples.column("ids", "sketch")
+    file = write(sketch_answers="answers.csv")
+    lines = [f"{a},{b},a" for a, b in itertools.pairwise(ids)]
+    answers = file.with_name("answers.csv")
+    answers.write_text("\n".join(["sample_a,sample_b,easier", *lines]))
+    assert load_experiment(str(file)).curriculum.answers() == {"sketch": answers}  # type: ignore[union-attr]
+    given = run_plain(file, place)
+    counted = [
+        place.store.open(piece.reference).json("counts.json")["sketch"]["answers"]
+        for piece in given.pieces["curricula instance"]
+    ]
+    assert all(counts["answers"] == len(lines) for counts in counted)
+    assert all(0 < counts["pairs"] < len(lines) for counts in counted), (
+        "of training sketches alone"
+    )
+    changed = {
+        name
+        for name, pieces in given.pieces.items()
+        if [str(p.reference) for p in pieces] != [str(p.reference) for p in without.pieces[name]]
+    }
+    after = {"curricula instance", "train cprl", "encode cprl", "evaluate cprl", "report"}
+    assert changed == after
+
+
+def test_a_source_and_its_file_go_together(write: Callable[..., Path]) -> None:
+    with pytest.raises(InputError, match="sketch_source=answers needs sketch_answers"):
+        load_experiment(str(write(sketch_source="answers")))
+    with pytest.raises(InputError, match=r"image_answers=.*not used as image_source is scores"):
+        load_experiment(str(write(image_source="scores", image_answers="a.csv")))
