@@ -235,6 +235,7 @@ class Chain:
                 sketch_scores=scores["sketch"],
                 image_scores=scores["image"],
                 options=self.experiment.curriculum.pairing(),
+                answers=self.experiment.curriculum.answers(),
                 what=here,
             )
         for method, options in protocol.methods.items():

@@ -254,5 +254,6 @@ class Experiment(Options):
 
     def without_places(self) -> dict[str, Any]:
         """Plain data that decides the result: neither where files lie nor where it is computed."""
-        data = self.model_dump(mode="json", exclude={"compute"})
+        files = {"sketch_answers", "image_answers"}
+        data = self.model_dump(mode="json", exclude={"compute": True, "curriculum": files})
         return {**data, "dataset": {"name": self.dataset.name, **self.dataset.key_parameters()}}
