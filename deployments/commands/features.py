@@ -119,9 +119,9 @@ def show(options: Namespace) -> int:
     chosen = load_extractor(options.name, options.overrides)
     side = Experiment.model_fields["longest_side"].default
     picture = decode_picture(options.picture, longest_side=side)
-    with Terminal(sys.stderr) as terminal:
-        extractor = as_learned(chosen, side, Workspace(options.workspace), terminal)
-        layers = explanation(extractor, picture)
+    terminal = Terminal(sys.stderr)
+    extractor = as_learned(chosen, side, Workspace(options.workspace), terminal)
+    layers = explanation(extractor, picture)
     default = Path(f"{options.picture.stem}-{options.name}.png")
     output: Path = options.output or default
     changed = ", ".join(options.overrides)
