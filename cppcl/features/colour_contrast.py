@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
+from cppcl.features.layers import Layer
 from cppcl.features.options import check_integer
+from cppcl.features.scored_windows import ScoredWindows
 from cppcl.features.stateless import StatelessExtractor, rows_of
-from cppcl.features.windows import ScoredWindows, random_windows, to_pixels
+from cppcl.features.windows import random_windows, to_pixels
 
 LONGEST_SIDE = 160
 N_HIGHEST = 30
@@ -61,6 +63,10 @@ class ColourContrast(StatelessExtractor):
 
     def _score(self, picture: Picture) -> float:
         return self.scored_windows(picture).easiness
+
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show the windows of highest contrast, and the scores."""
+        return self.scored_windows(picture).layers(shrink(picture, LONGEST_SIDE))
 
     def scored_windows(self, picture: Picture) -> ScoredWindows:
         """Measure the windows of a picture, the median of whose best is its score."""

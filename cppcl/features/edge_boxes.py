@@ -13,9 +13,11 @@ from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.features.colour_contrast import shrink
 from cppcl.features.contours import adaptive_canny
+from cppcl.features.layers import Layer
 from cppcl.features.options import check_integer
+from cppcl.features.scored_windows import ScoredWindows
 from cppcl.features.stateless import StatelessExtractor, rows_of
-from cppcl.features.windows import ScoredWindows, highest, random_windows, to_pixels
+from cppcl.features.windows import highest, random_windows, to_pixels
 from cppcl.images import to_gray
 from cppcl.validation import check_number
 
@@ -90,6 +92,10 @@ class EdgeBoxes(StatelessExtractor):
         """Scores of n images, (n, 1) float32."""
         return rows_of(pictures, 1, lambda picture: self.scored_windows(picture).easiness)
 
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show the edges, the best windows and the scores."""
+        return self.scored_windows(picture).layers(shrink(picture, LONGEST_SIDE))
+
     def scored_windows(self, picture: Picture) -> ScoredWindows:
         """Score the windows of a picture."""
         gray = to_gray(shrink(picture, LONGEST_SIDE)).astype(np.float64)
@@ -98,8 +104,8 @@ class EdgeBoxes(StatelessExtractor):
         found = edge_groups(gray)
         scores = box_scores(found, pixels)
         best = highest(pixels, scores, self.overlap, N_BEST)
-        edges = np.zeros(gray.shape)
-        edges[found.rows, found.columns] = found.magnitudes
+        edges = np.ones(gray.shape)
+        edges[found.rows, found.columns] = 0.8 - 0.8 * found.magnitudes
         return ScoredWindows(
             windows, scores, best, float(np.median(scores[best])), {"edges": edges}
         )

@@ -11,16 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
+from cppcl.features.layers import Layer
 from cppcl.features.options import check_flag, check_integer
+from cppcl.features.scored_windows import ScoredWindows
 from cppcl.features.stateless import StatelessExtractor, rows_of
 from cppcl.features.strokes import normalised_strokes
-from cppcl.features.windows import (
-    ScoredWindows,
-    random_windows,
-    rim_densities,
-    rims,
-    to_pixels,
-)
+from cppcl.features.windows import random_windows, rim_densities, rims, to_pixels
 
 CANVAS = 256
 N_SHOWN = 30
@@ -72,18 +68,27 @@ class Edgeness(StatelessExtractor):
     def _score(self, picture: Picture) -> float:
         return self.scored_windows(picture).easiness
 
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show the strokes on the canvas with the windows of most detail, and the scores."""
+        strokes = self._strokes(picture)
+        drawn = np.repeat(np.where(strokes, 0, 255).astype(np.uint8)[..., None], 3, axis=2)
+        return self._score_windows(strokes).layers(drawn)
+
     def scored_windows(self, picture: Picture) -> ScoredWindows:
-        """Measure the windows of a picture, whose mean is its score; the 30 highest are best."""
-        strokes = normalised_strokes(picture, canvas=CANVAS, thin=self.thin)
+        """Measure the windows of a picture, whose mean is its score; the 30 highest are best.
+
+        Windows are in the canvas on which strokes are brought to one place and size.
+        """
+        return self._score_windows(self._strokes(picture))
+
+    def _strokes(self, picture: Picture) -> NDArray[np.bool_]:
+        return normalised_strokes(picture, canvas=CANVAS, thin=self.thin)
+
+    def _score_windows(self, strokes: NDArray[np.bool_]) -> ScoredWindows:
         outer, inner = rim_windows(self.n_windows, self.seed)
         densities = rim_densities(strokes, outer, inner)
-        return ScoredWindows(
-            outer / CANVAS,
-            densities,
-            np.argsort(-densities, kind="stable")[:N_SHOWN],
-            float(densities.mean()),
-            {"strokes": strokes.astype(np.float32)},
-        )
+        best = np.argsort(-densities, kind="stable")[:N_SHOWN]
+        return ScoredWindows(outer / CANVAS, densities, best, float(densities.mean()))
 
 
 @lru_cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.features.colour_contrast import colour_bins, colour_contrasts, shrink
+from cppcl.features.layers import Layer
 from cppcl.features.learning import LearningExtractor
 from cppcl.features.options import check_choice, check_flag, check_integer
 from cppcl.features.saliency import saliency_maps, window_saliencies
+from cppcl.features.scored_windows import ScoredWindows, cue_layers
 from cppcl.features.stateless import check_picture, rows_of
 from cppcl.features.windows import (
-    ScoredWindows,
     highest,
     random_windows,
     rim_densities,
@@ -47,7 +48,7 @@ class Measured(NamedTuple):
     """(n, 4) in pixels of the shrunk picture."""
     cues: NDArray[np.float64]
     """(n_cues, n), higher is more like an object."""
-    maps: dict[str, NDArray[np.floating]]
+    maps: dict[str, NDArray[Any]]
     """What the cues were measured on."""
 
 
@@ -173,6 +174,13 @@ class Objectness(LearningExtractor):
         self.learned("quantiles")
         return rows_of(pictures, 1, lambda picture: self.scored_windows(picture).easiness)
 
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show the cues, and once learned the best windows and the scores."""
+        small = shrink(picture, LONGEST_SIDE)
+        if not self.has_learned:
+            return cue_layers(self.measure(small).maps)
+        return self.scored_windows(small).layers(small)
+
     def scored_windows(self, picture: Picture) -> ScoredWindows:
         """Measure and score the windows of a picture, by logarithms where relative."""
         measured = self.measure(picture)
@@ -207,11 +215,11 @@ class Objectness(LearningExtractor):
             colour_contrasts(colour_bins(small), pixels),
             1 - straddling(regions, pixels),
         ]
-        shown = {"saliency": maps[-1].mean(axis=0), "superpixels": regions.astype(np.float32)}
+        shown = {"saliency": maps[-1].max(axis=0), "superpixels": mean_colours(small, regions)}
         if self.edge_density:
             edges = _edges(small)
             cues.append(rim_densities(edges, pixels, rims(pixels)))
-            shown["edges"] = edges.astype(np.float32)
+            shown["edges"] = edges
         return Measured(windows, pixels, np.stack(cues), shown)
 
 
@@ -243,6 +251,14 @@ def superpixels(picture: Picture) -> NDArray[np.int64]:
         min_size=round(FELZENSZWALB["min_size"] * shrunk),
     )
     return regions.astype(np.int64, copy=False)
+
+
+def mean_colours(picture: Picture, regions: NDArray[np.int64]) -> Picture:
+    """Colour every region of a picture by its mean."""
+    labels = regions.ravel()
+    sums = [np.bincount(labels, channel) for channel in picture.reshape(-1, 3).T]
+    means = np.stack(sums, axis=1) / np.bincount(labels)[:, None]
+    return np.rint(means).astype(np.uint8)[regions]
 
 
 def straddling(regions: NDArray[np.int64], windows: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -2,38 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
 SHRINK = 100 / 117
 """Side of an inner window over that of the outer one."""
-
-
-@dataclass(frozen=True)
-class ScoredWindows:
-    """Windows of one picture with what they score, and what the picture scores by them.
-
-    Attributes
-    ----------
-    windows : (n, 4) float64 array
-        Left, top, right and bottom in the unit square.
-    scores : (n,) float64 array
-        Higher is more like an object, or more detailed.
-    best : (k,) int64 array
-        Which of them are best, the best one first.
-    easiness : float
-        Score of the picture.
-    cues : dict of str to (h, w) array
-        What the windows were measured on, by name.
-    """
-
-    windows: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    best: NDArray[np.int64]
-    easiness: float
-    cues: dict[str, NDArray[np.floating]] = field(default_factory=dict)
 
 
 def random_windows(
