@@ -39,6 +39,20 @@ class ProtocolSplit(NamedTuple):
         return f"{self.protocol}, split {self.seed}"
 
 
+BySide = dict[Modality, Reference]
+"""An artifact of either side."""
+
+MAIN = None
+"""Name of the pair of extractors that methods use where they name no other."""
+
+
+class Described(NamedTuple):
+    """What was extracted for one split."""
+
+    features: dict[str | None, BySide]
+    scores: BySide
+
+
 class Trial(NamedTuple):
     """A method on one split, with the options it is trained with."""
 
@@ -48,10 +62,7 @@ class Trial(NamedTuple):
     training: Recipe
     samples: dict[str, Any]
     sides: dict[str, Reference]
-
-
-BySide = dict[Modality, Reference]
-"""An artifact of either side."""
+    metric: str
 
 
 class Chain:
@@ -90,7 +101,7 @@ class Chain:
             for name, protocol in self.experiment.protocols.items():
                 for seed in protocol.split.seeds:
                     splits.append(ProtocolSplit(name, seed, self.split(protocol, seed, table)))
-        described: list[tuple[BySide, BySide]] = []
+        described: list[Described] = []
         if runs("learn"):
             with self.session():
                 described = self.describe(table, splits)
@@ -99,8 +110,8 @@ class Chain:
             with self.session():
                 trials = [
                     trial
-                    for split, (features, scores) in zip(splits, described, strict=True)
-                    for trial in self.settle(split, table, features, scores)
+                    for split, pictures in zip(splits, described, strict=True)
+                    for trial in self.settle(split, table, pictures)
                 ]
                 models = self.train(trials) if runs("train") else []
             if runs("encode"):
@@ -144,22 +155,27 @@ class Chain:
             seed=seed,
         )
 
-    def describe(
-        self, table: Reference, splits: list[ProtocolSplit]
-    ) -> list[tuple[BySide, BySide]]:
+    def describe(self, table: Reference, splits: list[ProtocolSplit]) -> list[Described]:
         """Learn and extract: features and scores of every split, the same where none learns."""
-        given: tuple[Pair | None, ...]
-        given = self.experiment.features, self.experiment.curriculum
-        learned = [[self.learn(sides, table, split) for sides in given] for split in splits]
+        pairs: dict[str | None, Pair] = {MAIN: self.experiment.features}
+        pairs |= self.experiment.more_features
+        curriculum = self.experiment.curriculum
+        learned = [
+            (
+                {name: self.learn(pair, table, split) for name, pair in pairs.items()},
+                self.learn(curriculum, table, split),
+            )
+            for split in splits
+        ]
         if not self.selection.runs("extract"):
             return []
-        described = []
-        for of_split in learned:
-            features, scores = (
-                self.extract(sides, table, by) for sides, by in zip(given, of_split, strict=True)
+        return [
+            Described(
+                {name: self.extract(pair, table, by[name]) for name, pair in pairs.items()},
+                self.extract(curriculum, table, by_scores),
             )
-            described.append((features, scores))
-        return described
+            for by, by_scores in learned
+        ]
 
     def learn(self, sides: Pair | None, table: Reference, split: ProtocolSplit) -> BySide:
         """Let extractors learn from a split; holds what the sides that need it describe by."""
@@ -219,12 +235,11 @@ class Chain:
         return found
 
     def settle(
-        self, split: ProtocolSplit, table: Reference, features: BySide, scores: BySide
+        self, split: ProtocolSplit, table: Reference, pictures: Described
     ) -> Iterator[Trial]:
         """Build the curricula of a split and tune every method on it."""
         name, here = split.protocol, str(split)
         protocol, runs = self.experiment.protocols[name], self.selection.runs
-        sides = {f"{modality}_features": reference for modality, reference in features.items()}
         samples = {"table": table, "split": split.rows, "target": protocol.target}
         curricula = None
         if self.experiment.curriculum:
@@ -232,8 +247,8 @@ class Chain:
                 "curricula",
                 build_curricula,
                 **samples,
-                sketch_scores=scores["sketch"],
-                image_scores=scores["image"],
+                sketch_scores=pictures.scores["sketch"],
+                image_scores=pictures.scores["image"],
                 options=self.experiment.curriculum.pairing(),
                 answers=self.experiment.curriculum.answers(),
                 what=here,
@@ -241,6 +256,9 @@ class Chain:
         for method, options in protocol.methods.items():
             what = f"{method}, {here}"
             arguments, tuning = options.arguments(), None
+            features = pictures.features[options.features]
+            sides = {f"{modality}_features": found for modality, found in features.items()}
+            metric = options.metric or self.experiment.evaluation.metric
             if options.tune and runs("tune"):
                 tuning = self.stage(
                     "tune",
@@ -251,7 +269,7 @@ class Chain:
                     method=options.registered_name,
                     options=arguments,
                     grid=options.tune,
-                    metric=self.experiment.evaluation.metric,
+                    metric=metric,
                     **self.experiment.tuning.settled(protocol),
                     what=what,
                 )
@@ -265,7 +283,7 @@ class Chain:
                 options=arguments,
                 tuning=tuning,
             )
-            yield Trial(name, method, what, training, samples, sides)
+            yield Trial(name, method, what, training, samples, sides, metric)
 
     def train(self, trials: list[Trial]) -> list[Reference]:
         """Train every method on every split, on the cluster where that is faster."""
@@ -298,7 +316,7 @@ class Chain:
             evaluate,
             **trial.samples,
             codes=codes,
-            **self.experiment.evaluation.model_dump(),
+            **{**self.experiment.evaluation.model_dump(), "metric": trial.metric},
             what=trial.what,
         )
         self.record.add_scores(trial.protocol, trial.method, scored)

@@ -16,12 +16,13 @@ from pydantic import (
 
 from cppcl.datasets import DATASETS
 from cppcl.methods import METHODS
+from cppcl.validation import suggestion
 from flows.options import Options, any_of, check_name, check_size, distinct
 from flows.published import PublishedOptions
 from flows.sides import CurriculumOptions, Sides
 
 DataSetOptions = any_of(DATASETS, discriminator="name")
-MethodOptions = any_of(METHODS, discriminator="method", tunable=True)
+MethodOptions = any_of(METHODS, discriminator="method", compared=True)
 
 Name = Annotated[str, AfterValidator(check_name)]
 Seeds = Annotated[tuple[int, ...], AfterValidator(distinct)]
@@ -226,6 +227,9 @@ class Experiment(Options):
     )
     block_rows: int = Field(32, ge=1, description="Pictures in one block of extraction")
     features: Sides = Field(description="What is extracted from pictures")
+    more_features: dict[Name, Sides] = Field(
+        {}, description="Other pairs, by the name that methods ask for them (features: NAME)"
+    )
     curriculum: CurriculumOptions | None = Field(
         None, description="Scores and pairs; none where samples cannot be scored"
     )
@@ -251,6 +255,23 @@ class Experiment(Options):
                     f"protocols.{name}.published.score={published.score} needs; add it"
                 )
         return evaluation
+
+    @field_validator("protocols")
+    @classmethod
+    def check_features(
+        cls, protocols: dict[str, Protocol], info: ValidationInfo
+    ) -> dict[str, Protocol]:
+        """Refuse methods on features that are not there."""
+        known = info.data.get("more_features", {})
+        for name, protocol in protocols.items():
+            for method, options in protocol.methods.items():
+                if options.features not in {None, *known}:
+                    raise ValueError(
+                        f"{name}.methods.{method}.features={options.features} is not in "
+                        f"more_features ({', '.join(known) or 'empty'})"
+                        f"{suggestion(options.features, known)}; add it there"
+                    )
+        return protocols
 
     def without_places(self) -> dict[str, Any]:
         """Plain data that decides the result: neither where files lie nor where it is computed."""

@@ -31,6 +31,18 @@ from flows.grids import Grid, check_grid, grid_reader
 GRID = "tune"
 """Field of a method that holds its grid."""
 
+COMPARED: dict[str, Any] = {
+    "features": (
+        str | None,
+        Field(None, description="Pair of more_features that it learns from; the main one if none"),
+    ),
+    "metric": (
+        Literal["cosine", "l2", "intersection"] | None,
+        Field(None, description="Similarity of its codes; that of the evaluation if none"),
+    ),
+}
+"""Fields of a method, beside the arguments of its constructor and its grid."""
+
 LEARNING: dict[str, Any] = {
     "learn_from": (
         Literal["sketch", "image"],
@@ -106,7 +118,7 @@ class RegisteredOptions(Options):
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments for the class's constructor."""
-        return self.model_dump(exclude={type(self).discriminator(), GRID, *LEARNING})
+        return self.model_dump(exclude={type(self).discriminator(), GRID, *COMPARED, *LEARNING})
 
     def key_parameters(self) -> dict[str, Any]:
         """Arguments that belong in a key: JSON values, where files lie left out."""
@@ -140,7 +152,7 @@ class RegisteredOptions(Options):
 
 
 def options_model(
-    name: str, registered: type, *, discriminator: str, tunable: bool = False
+    name: str, registered: type, *, discriminator: str, compared: bool = False
 ) -> type[RegisteredOptions]:
     """Model of one class's constructor arguments.
 
@@ -152,8 +164,8 @@ def options_model(
         Class whose constructor takes annotated keyword arguments.
     discriminator : str
         Name of the field that tells registered classes apart.
-    tunable : bool
-        Whether a grid of values may be given beside the options.
+    compared : bool
+        Whether it is a method: features, a metric and a grid may be given beside the options.
     """
     arguments = constructor_fields(registered)
     fields: dict[str, Any] = {
@@ -162,7 +174,8 @@ def options_model(
     }
     if may_learn(registered):
         fields |= LEARNING
-    if tunable:
+    if compared:
+        fields |= COMPARED
         hints = {argument: kind for argument, (kind, _) in arguments.items()}
         reader = BeforeValidator(grid_reader(name, hints))
         meaning = "Values to try of options: the best is chosen on training rows and trained"
@@ -216,10 +229,10 @@ def documented_parameters(documented: type) -> dict[str, str]:
     return {name: meaning.replace("`", "") for name, meaning in meanings.items()}
 
 
-def any_of(registry: Mapping[str, type], *, discriminator: str, tunable: bool = False) -> Any:
+def any_of(registry: Mapping[str, type], *, discriminator: str, compared: bool = False) -> Any:
     """Union of the option models of a registry, told apart by ``discriminator``."""
     models = [
-        options_model(n, c, discriminator=discriminator, tunable=tunable)
+        options_model(n, c, discriminator=discriminator, compared=compared)
         for n, c in registry.items()
     ]
     return Annotated[reduce(or_, models), Field(discriminator=discriminator)]

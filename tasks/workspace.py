@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -117,8 +118,17 @@ class Workspace:
         """
         for record in reversed(self.run_records().values()):
             if "configuration" in record and str(model) in record["all_artifacts"]:
-                return str(record["configuration"]["evaluation"]["metric"])
+                return self._metric_of(model, record)
         return "cosine"
+
+    def _metric_of(self, model: Reference, record: dict[str, Any]) -> str:
+        for methods in record.get("evaluations", {}).values():
+            for evaluation in itertools.chain(*methods.values()):
+                scored = self.store.find(Reference.parse(evaluation))
+                codes = self.store.find(scored.inputs["codes"]) if scored else None
+                if scored and codes and codes.inputs["model"] == model:
+                    return str(scored.parameters["metric"])
+        return str(record["configuration"]["evaluation"]["metric"])
 
 
 def _read_record(path: Path) -> dict[str, Any]:
