@@ -134,6 +134,35 @@ def build_parser() -> argparse.ArgumentParser:
         "--output", type=Path, metavar="FILE", help="PNG file (default: PICTURE-NAME.png here)"
     )
 
+    curriculum = commands.add_parser(
+        "curriculum",
+        help="show why a picture passes for easy or hard",
+        description="Scores of curricula: how easy a picture is to learn from.",
+    )
+    asked = curriculum.add_subparsers(dest="action", required=True, metavar="ACTION")
+    easy = command(
+        "show", "curriculum", "draw cues, best windows and score of a picture, a PNG", asked
+    )
+    easy.add_argument("picture", type=Path, metavar="PICTURE", help="any picture file or SVG")
+    easy.add_argument(
+        "--score",
+        default="objectness",
+        metavar="NAME",
+        help="objectness (default), edge_boxes or colour_contrast of images, edgeness of sketches",
+    )
+    easy.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="OPTION=VALUE",
+        help="option of the score, such as n_windows=2000; learned=KEY names what it learned",
+    )
+    easy.add_argument("--json", action="store_true", help="print one JSON document")
+    easy.add_argument(
+        "--output", type=Path, metavar="FILE", help="PNG file (default: PICTURE-NAME.png here)"
+    )
+
     data = commands.add_parser(
         "data",
         help="look after data sets: what is here, what is missing, how to get it",
