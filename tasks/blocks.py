@@ -216,6 +216,10 @@ def extract_block(
             values[row], ok[row] = result, True
     write_block(partial, "features", block.number, values)
     write_block_note(partial, "failures", block.number, failures)
+    zeros = ok & ~values.any(axis=1)
+    write_block_note(
+        partial, "zero_rows", block.number, [block.paths[row] for row in np.flatnonzero(zeros)]
+    )
     write_block(partial, "ok", block.number, ok)
     return BlockReport(block.number, n, len(failures), time.perf_counter() - started)
 

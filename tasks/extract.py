@@ -25,6 +25,9 @@ from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
 VERSION = "1"
+ZERO_ROWS = "zero_rows.json"
+N_NAMED = 20
+"""Pictures that a remark names."""
 LEAST_SIDE = 8
 MEND = "raise compute.memory_per_worker, or lower block_rows or longest_side (blocks are kept)"
 
@@ -107,11 +110,16 @@ def extract_features(
             for path, reason in note.items()
         }
         writer.put_json("failures.json", dict(sorted(failures.items())))
+        zeros = (path for note in writer.block_notes("zero_rows").values() for path in note)
+        writer.put_json(ZERO_ROWS, sorted(zeros))
         # Options may name a local file; what takes part in the key is that file's content.
         writer.note(worker_seconds=seconds, copied_rows=copied, options=options)
 
     result = produce(store, recipe, create, mode=mode, what=what)
-    check_failures(store.open(result.reference), max_bad_share)
+    artifact = store.open(result.reference)
+    check_failures(artifact, max_bad_share)
+    if remark := zero_rows_remark(artifact):
+        say(remark)
     return result
 
 
@@ -126,14 +134,40 @@ def length_of_rows(store: Store, table: Reference, modality: Modality) -> int | 
     return None
 
 
+def zero_rows_remark(artifact: Artifact) -> str | None:
+    """Words about the pictures of an `extract` artifact whose features are all zero, if any.
+
+    A score may be zero; an artifact of before they were noted says nothing.
+    """
+    if ZERO_ROWS not in artifact.names or artifact.shape("features")[1] == 1:
+        return None
+    paths = artifact.json(ZERO_ROWS)
+    if not paths:
+        return None
+    given, options = artifact.parameters, artifact.parameters["options"]
+    parts = [options, *(part for part in options.values() if isinstance(part, dict))]
+    mend = (
+        "; with weighting tf_idf a word that every training picture has counts for nothing: raise "
+        "n_words, or use weighting l1"
+        if any(part.get("weighting") == "tf_idf" for part in parts)
+        else ""
+    )
+    more = f" and {len(paths) - N_NAMED} more" if len(paths) > N_NAMED else ""
+    return (
+        f"{len(paths)} of {artifact.shape('ok')[0]} {given['modality']} pictures have features of "
+        f"{given['extractor']} that are all zero, so they are similar to nothing: "
+        f"{', '.join(paths[:N_NAMED])}{more}{mend}"
+    )
+
+
 def check_failures(artifact: Artifact, max_bad_share: float) -> None:
     """Name the pictures that failed, and refuse an artifact with too many of them."""
     failures = artifact.json("failures.json")
     n = artifact.shape("ok")[0]
     if not failures:
         return
-    shown = "\n".join(f"  {reason}" for reason in list(failures.values())[:20])
-    more = f"\n  and {len(failures) - 20} more" if len(failures) > 20 else ""
+    shown = "\n".join(f"  {reason}" for reason in list(failures.values())[:N_NAMED])
+    more = f"\n  and {len(failures) - N_NAMED} more" if len(failures) > N_NAMED else ""
     text = f"{len(failures)} of {n} {artifact.parameters['modality']} pictures "
     if len(failures) > max_bad_share * n:
         raise TooManyBadPicturesError(

@@ -10,9 +10,10 @@ from typing import Any
 
 from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
-from cppcl.features import learning_part, make_extractor
+from cppcl.features import Combination, learning_part, make_extractor
 from cppcl.features.base import Extractor, Picture
-from storage import Recipe, Reference, Store, Writer
+from cppcl.features.learning import LearningExtractor
+from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks import cluster
 from tasks.blocks import LEARNED, ExtractorSpec, Learned, TrainingPictures, learn_from
 from tasks.build_curricula import test_rows, training_rows
@@ -24,6 +25,8 @@ from tasks.workspace import Workspace
 
 VERSION = "1"
 PICTURES = "pictures.sha256"
+KEYSHAPES = "keyshapes.png"
+REMARKS = "remarks.json"
 MEND = "raise compute.memory_per_worker, or lower longest_side or what the extractor samples"
 
 
@@ -83,18 +86,30 @@ def learn_features(
         writer.put_text(PICTURES, digests)
         # Where they lie does not belong to what was learned.
         writer.note(skipped=learned.failures)
-        if draw := getattr(made.from_arrays(learned.arrays), "keyshapes_picture", None):
-            writer.put_bytes("keyshapes.png", as_png(draw()))
+        fitted = made.from_arrays(learned.arrays)
+        for part in fitted.learning if isinstance(fitted, Combination) else (fitted,):
+            if draw := getattr(part, "keyshapes_picture", None):
+                writer.put_bytes(KEYSHAPES, as_png(draw()))
+        if isinstance(fitted, LearningExtractor | Combination):
+            writer.put_json(REMARKS, fitted.remarks())
         n, skipped = len(pictures.paths), len(learned.failures)
         say(
             f"{what}: learned from {n - skipped} of {n} training pictures "
             f"(learn/{recipe.key[:12]})"
         )
 
-    return produce(store, recipe, create, mode=mode, what=what)
+    result = produce(store, recipe, create, mode=mode, what=what)
+    for remark in remarks_on(store.open(result.reference)):
+        say(f"{what}: {remark}")
+    return result
 
 
 learn = stage_task(learn_features)
+
+
+def remarks_on(learned: Artifact) -> list[str]:
+    """What a person should know about a `learn` artifact, as far as it was kept."""
+    return list(learned.json(REMARKS)) if REMARKS in learned.names else []
 
 
 def training_pictures(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.images import read_sample
 from cppcl.report import (
+    LearnedFeatures,
     MethodResult,
     ProtocolResult,
     PublishedScores,
@@ -24,16 +25,20 @@ from cppcl.report import (
     StageTime,
 )
 from cppcl.report import render_report as render
+from cppcl.report.curricula import CurriculumResult
 from cppcl.retrieval import nearest
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.build_curricula import Target
 from tasks.evaluate import open_evaluation, open_test_set
+from tasks.extract import zero_rows_remark
 from tasks.fetch import Pictures, open_pictures
+from tasks.learn import KEYSHAPES, remarks_on
+from tasks.report_curricula import curricula_behind, curriculum_results
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.stages import STAGES
 from tasks.workspace import Workspace
 
-VERSION = "5"
+VERSION = "6"
 LIBRARIES = ("cppcl", "numpy", "scipy", "torch", "zarr", "dask", "prefect", "scikit-image")
 
 Scores = dict[str, dict[str, list[Reference]]]
@@ -101,7 +106,8 @@ def gather(
         ],
         stages=stage_times(used),
         licences=pictures.licence.splitlines(),
-        findings=pictures.findings,
+        findings=[*pictures.findings, *zero_rows(used)],
+        learned=learned_features(store, scores),
         skipped=skipped_pictures(used),
         versions={"python": platform.python_version(), **{n: version(n) for n in LIBRARIES}},
         created=max(artifact.run["started"] for artifact in used),
@@ -129,6 +135,23 @@ def protocol_result(
             for method, scores in result.methods.items()
         },
         grid=result_grid(store, served, methods[served][0], pictures, configuration),
+        curricula=curricula_shown(store, methods, pictures, configuration),
+    )
+
+
+def curricula_shown(
+    store: Store,
+    methods: dict[str, list[Reference]],
+    pictures: Pictures,
+    configuration: dict[str, Any],
+) -> list[CurriculumResult]:
+    """Curricula of the first split, where a method was trained with some."""
+    firsts = [references[0] for references in methods.values()]
+    if (curricula := curricula_behind(store, firsts)) is None:
+        return []
+    target, side = store.open(firsts[0]).parameters["target"], configuration["longest_side"]
+    return curriculum_results(
+        store, curricula, lambda modality: picture_reader(pictures, modality, target, side)
     )
 
 
@@ -265,6 +288,38 @@ def everything_behind(store: Store, scores: Scores) -> Iterator[Artifact]:
             if reference not in seen:
                 seen.add(reference)
                 waiting.append(reference)
+
+
+def learned_features(store: Store, scores: Scores) -> list[LearnedFeatures]:
+    """What extractors learned, in the order of the protocols and splits that describe by it."""
+    used_in: dict[Reference, list[str]] = {}
+    for protocol, methods in scores.items():
+        for number, evaluations in enumerate(zip(*methods.values(), strict=True)):
+            behind = everything_behind(store, {protocol: {"": list(evaluations)}})
+            learned = [a.reference for a in behind if a.reference.stage == "learn"]
+            for reference in sorted(learned, key=str):
+                used_in.setdefault(reference, []).append(f"{protocol}, split {number + 1}")
+    found = []
+    for reference, places in used_in.items():
+        artifact = store.open(reference)
+        found.append(
+            LearnedFeatures(
+                artifact=str(reference),
+                extractor=artifact.parameters["extractor"],
+                n_pictures=artifact.parameters["n_pictures"],
+                used_in=places,
+                remarks=remarks_on(artifact),
+                picture=artifact.bytes(KEYSHAPES) if KEYSHAPES in artifact.names else None,
+            )
+        )
+    return found
+
+
+def zero_rows(used: list[Artifact]) -> list[str]:
+    """Remarks on pictures whose features are all zero."""
+    extracted = [artifact for artifact in used if artifact.reference.stage == "extract"]
+    remarks = (zero_rows_remark(artifact) for artifact in extracted)
+    return sorted({remark for remark in remarks if remark})
 
 
 def stage_times(used: list[Artifact]) -> list[StageTime]:

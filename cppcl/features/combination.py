@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cppcl.errors import InputError
 from cppcl.features.base import Extractor, Picture
 from cppcl.features.layers import Layer, described, titled
+from cppcl.features.learning import LearningExtractor
 from cppcl.features.options import nearest_names
 from cppcl.validation import check_number
 
@@ -167,6 +168,15 @@ class Combination:
             layer
             for part, weight in zip(self.parts, weights, strict=True)
             for layer in titled(described(part, picture), f"{part.name} (x {weight:g}): ")
+        ]
+
+    def remarks(self) -> list[str]:
+        """What a person should know about what parts learned."""
+        return [
+            f"{part.name}: {remark}"
+            for part in self.learning
+            if isinstance(part, LearningExtractor)
+            for remark in part.remarks()
         ]
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:

@@ -74,6 +74,10 @@ class LearningExtractor(ABC):
         object.__setattr__(self, "_learned", learned)
         return self
 
+    def remarks(self) -> list[str]:
+        """What a person should know about what was learned; nothing here."""
+        return []
+
     @property
     def has_learned(self) -> bool:
         """Whether there is something to describe by."""

@@ -161,6 +161,19 @@ class VisualWords(ContourOptions, LearningExtractor):
             arrays["idf"] = inverse_document_frequency(n_with, n_pictures)
         return self.from_arrays(arrays)
 
+    def remarks(self) -> list[str]:
+        """How many words weigh nothing, since every training picture has them."""
+        if self.weighting != "tf_idf":
+            return []
+        n = int(np.count_nonzero(self.learned("idf") == 0))
+        if not n:
+            return []
+        rest = ", so all features are zero" if n == self.n_words else ""
+        return [
+            f"{n} of {self.n_words} words occur in every training picture, and tf_idf weighs them "
+            f"0{rest}; raise n_words, or use weighting l1"
+        ]
+
     def transform(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
         """Histograms of n pictures, (n, dimension) float32; zeros where there is no contour.
 

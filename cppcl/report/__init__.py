@@ -1,6 +1,7 @@
 """Reports: one page that opens offline, with CSV and PNG files beside it."""
 
 from cppcl.report.data import (
+    LearnedFeatures,
     MethodResult,
     ProtocolResult,
     QueryResult,
@@ -14,6 +15,7 @@ from cppcl.report.published import PublishedScores
 from cppcl.report.render import render_report
 
 __all__ = [
+    "LearnedFeatures",
     "MethodResult",
     "ProtocolResult",
     "PublishedScores",

@@ -14,6 +14,7 @@ from cppcl.comparison import Difference, mean_interval, paired_difference
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.metrics import CONVENTION, RECALL_LEVELS, Evaluation
+from cppcl.report.curricula import CurriculumResult
 from cppcl.report.published import BesidePublished, PublishedScores
 
 _LONGEST_MATCH = 50
@@ -187,6 +188,8 @@ class ProtocolResult:
         Pictures to look at.
     published : PublishedScores, optional
         What a publication reports of the same methods.
+    curricula : sequence of CurriculumResult
+        Of the modalities of one split, where methods were trained with any.
     """
 
     name: str
@@ -196,6 +199,7 @@ class ProtocolResult:
     main_score: str = "map"
     grid: ResultGrid | None = None
     published: PublishedScores | None = None
+    curricula: Sequence[CurriculumResult] = ()
 
     def __post_init__(self) -> None:
         if not self.methods:
@@ -237,6 +241,34 @@ class ProtocolResult:
 
 
 @dataclass(frozen=True)
+class LearnedFeatures:
+    """What an extractor learned from training pictures.
+
+    Parameters
+    ----------
+    artifact : str
+        Where it is stored, as ``learn/<key>``.
+    extractor : str
+        Which one.
+    n_pictures : int
+        Training pictures that it learned from.
+    used_in : sequence of str
+        Protocols and splits that describe by it.
+    remarks : sequence of str
+        What a person should know about it.
+    picture : bytes, optional
+        How it looks, a PNG.
+    """
+
+    artifact: str
+    extractor: str
+    n_pictures: int
+    used_in: Sequence[str]
+    remarks: Sequence[str] = ()
+    picture: bytes | None = None
+
+
+@dataclass(frozen=True)
 class StageTime:
     """Wall-clock seconds of one stage, and whether its result was there already."""
 
@@ -263,6 +295,8 @@ class ReportData:
         Attribution of everything shown or used.
     findings : sequence of str
         Remarks on the data set.
+    learned : sequence of LearnedFeatures
+        What extractors learned, where they do.
     skipped : sequence of (str, str)
         Path and reason of each picture that could not be used.
     versions : dict of str to str
@@ -279,6 +313,7 @@ class ReportData:
     stages: Sequence[StageTime]
     licences: Sequence[str]
     findings: Sequence[str] = ()
+    learned: Sequence[LearnedFeatures] = ()
     skipped: Sequence[tuple[str, str]] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     created: str = ""

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from cppcl.report import comparisons, figures, tables
-from cppcl.report.data import ProtocolResult, ReportData, ResultGrid
-from cppcl.report.thumbnails import png_uri, thumbnail_uri
+from cppcl.report.curricula import render_curricula
+from cppcl.report.data import LearnedFeatures, ProtocolResult, ReportData, ResultGrid
+from cppcl.report.thumbnails import png_uri, smaller_png, thumbnail_uri
 
 
 def render_report(data: ReportData) -> dict[str, bytes]:
@@ -28,9 +29,10 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         split), ``summary.csv`` (means, deviations, chance), ``precision_recall.csv``, and
         ``differences.csv`` and ``published.csv`` where there are any (``comparisons.json`` holds
         both); and for each protocol ``precision_recall_<protocol>.png``, and
-        ``rank_k_<protocol>.png``,
-        ``pacing_<protocol>.png``, ``grid_<protocol>.png`` where there is something to show. The
-        same data give the same bytes with the same library versions.
+        ``rank_k_<protocol>.png``, ``pacing_<protocol>.png``, ``grid_<protocol>.png`` and
+        ``easiness_<protocol>.png`` where there is something to show; and
+        ``keyshapes_<key>.png`` of each `learn` artifact that has a picture. The same data give
+        the same bytes with the same library versions.
     """
     import yaml
 
@@ -41,6 +43,12 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         pictures = _figures(protocol)
         written |= {f"{kind}_{name}.png": png for kind, png in pictures.items()}
         sections.append(_section(name, protocol, pictures))
+        if protocol.curricula:
+            html, histogram = render_curricula(protocol.curricula, protocol.name)
+            sections[-1]["curricula"] = html
+            written[f"easiness_{name}.png"] = histogram
+    drawn = [(learned, learned.picture) for learned in data.learned if learned.picture]
+    written |= {f"keyshapes_{_key(learned)}.png": picture for learned, picture in drawn}
     configuration = yaml.safe_dump(
         dict(data.configuration), sort_keys=False, allow_unicode=True, width=88
     )
@@ -48,6 +56,9 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         data=data,
         sections=sections,
         configuration=configuration,
+        # One stands for those of the other splits, which are files beside the page.
+        shapes=[(learned, png_uri(smaller_png(picture))) for learned, picture in drawn[:1]],
+        other_shapes=[f"keyshapes_{_key(learned)}.png" for learned, _ in drawn[1:]],
         seconds=sum(stage.seconds for stage in data.stages),
         asked=figures.QUERY,
         right=figures.RIGHT,
@@ -105,6 +116,7 @@ def _section(name: str, protocol: ProtocolResult, pictures: dict[str, bytes]) ->
         "flat": all(np.ptp(curve) < 1e-9 for curve in curves),
         "uris": {kind: png_uri(png) for kind, png in pictures.items() if kind != "grid"},
         "grid": _grid(protocol.grid) if protocol.grid else None,
+        "curricula": "",
     }
 
 
@@ -127,6 +139,10 @@ def _grid(grid: ResultGrid) -> list[dict[str, Any]]:
         }
         for query in grid.queries
     ]
+
+
+def _key(learned: LearnedFeatures) -> str:
+    return learned.artifact.rpartition("/")[2][:12]
 
 
 def _file_names(names: list[str]) -> list[str]:

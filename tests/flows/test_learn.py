@@ -290,6 +290,17 @@ def test_keyshapes_can_be_looked_at(first: Any) -> None:
         np.testing.assert_array_equal(np.asarray(shown), expected)
 
 
+def test_report_shows_keyshapes_and_where_they_are_used(first: Any) -> None:
+    store = first.workspace.store
+    report = store.open(references(first, "report")[0])
+    page = report.bytes("report.html").decode()
+    for number, learned in enumerate(references(first, "learn sketch lks instance"), start=1):
+        picture = report.bytes(f"keyshapes_{learned.key[:12]}.png")
+        assert picture == store.open(learned).bytes("keyshapes.png")
+        row = f"<td>lks</td><td>7</td><td>instance, split {number}</td>"
+        assert f'<th scope="row">{learned}</th>{row}' in page
+
+
 def test_wrong_keys_are_refused(
     write: Callable[..., Path], until: Callable[..., Any], place: Workspace, first: Any
 ) -> None:

@@ -10,7 +10,13 @@ import pytest
 import yaml
 from PIL import Image
 
-from cppcl.report import MethodResult, ProtocolResult, StageTime, render_report
+from cppcl.report import (
+    LearnedFeatures,
+    MethodResult,
+    ProtocolResult,
+    StageTime,
+    render_report,
+)
 from cppcl.report.comparisons import difference_sentence
 
 VOID = {"meta", "img", "br"}
@@ -230,6 +236,39 @@ def test_text_is_escaped(build, data):
     assert all(re.fullmatch(r"[a-z0-9_.-]+", name) for name in files)
     assert "grid_script-alert-1-script.png" in files
     assert "grid_script-alert-1-script-1.png" in files
+
+
+def png_of(value):
+    buffer = io.BytesIO()
+    Image.fromarray(np.full((20, 30, 3), value, dtype=np.uint8)).save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+def test_what_was_learned_is_shown_with_its_key(build):
+    first, second, words = (
+        LearnedFeatures("learn/0123456789abcdef", "lks", 40, ["a, split 1"], picture=png_of(7)),
+        LearnedFeatures("learn/fedcba9876543210", "lks", 41, ["a, split 2"], picture=png_of(8)),
+        LearnedFeatures("learn/00aa", "sift", 42, ["b, split 1", "b, split 2"], ["<3 words> 0"]),
+    )
+    files = render_report(build(learned=[first, second, words]))
+    assert files["keyshapes_0123456789ab.png"] == first.picture
+    assert files["keyshapes_fedcba987654.png"] == second.picture
+    page = files["report.html"].decode()
+    section = page.split('<section id="about-learned">')[1].split("</section>")[0]
+    cells = "<td>lks</td><td>40</td><td>a, split 1</td>"
+    assert f'<th scope="row">learn/0123456789abcdef</th>{cells}' in section
+    assert "<td>sift</td><td>42</td><td>b, split 1; b, split 2</td>" in section
+    assert "learn/00aa: &lt;3 words&gt; 0." in section
+    (uri,) = re.findall(r'<img src="data:image/png;base64,([^"]+)"', section)
+    with Image.open(io.BytesIO(base64.b64decode(uri))) as shown:
+        assert np.unique(np.asarray(shown.convert("RGB"))).tolist() == [7]
+    assert "Beside this page: keyshapes_fedcba987654.png." in section
+    assert '<a href="#about-learned">' in page
+    one = render_report(build(learned=[first]))["report.html"].decode()
+    assert "Beside this page" not in one
+    none = render_report(build())
+    assert "about-learned" not in none["report.html"].decode()
+    assert not [name for name in none if name.startswith("keyshapes")]
 
 
 def test_little_data(build):
