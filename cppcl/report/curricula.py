@@ -21,6 +21,7 @@ DELTAS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
 """Thresholds at which pairs are counted, in standard deviations of the scores."""
 RHOS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 """Shares of the admissible pairs."""
+PLURAL = {"sketch": "sketches", "image": "images"}
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,9 @@ def render_curricula(results: Sequence[CurriculumResult], protocol: str) -> tupl
     shown = [
         {
             "result": result,
-            "title": f"{result.modality}s by {result.score}",
+            "title": f"{PLURAL[result.modality]} by {result.score}",
             "facts": facts(result),
+            "plural": PLURAL[result.modality],
             "strips": [
                 (name, [(p.label, f"{p.score:.3g}", thumbnail_uri(p.picture)) for p in strip])
                 for name, strip in (("easiest", result.easiest), ("hardest", result.hardest))
@@ -158,7 +160,7 @@ def histograms_png(results: Sequence[CurriculumResult]) -> bytes:
             tidy(axes)
             known = result.scores[np.isfinite(result.scores)]
             axes.hist(known, bins=min(30, max(5, len(known) // 5)), color=COLOURS[number])
-            axes.set_xlabel(plain(f"{result.score}, {result.modality}s"))
+            axes.set_xlabel(plain(f"{result.score}, {PLURAL[result.modality]}"))
             axes.set_ylabel("pictures")
         return png(figure)
 
