@@ -13,6 +13,8 @@ import pytest
 from cppcl.errors import InputError
 from flows.load import load_experiment
 from tasks.fetch import open_pictures
+from tasks.report_curricula import curricula_behind, curriculum_results
+from tasks.split import open_split
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module", "blank_reports")
@@ -95,3 +97,45 @@ def test_a_source_and_its_file_go_together(write: Callable[..., Path]) -> None:
         load_experiment(str(write(sketch_source="answers")))
     with pytest.raises(InputError, match=r"image_answers=.*not used as image_source is scores"):
         load_experiment(str(write(image_source="scores", image_answers="a.csv")))
+
+
+def test_a_report_shows_the_curricula_of_the_first_split(
+    write: Callable[..., Path], run_plain: Callable[..., Any], tmp_path: Path
+) -> None:
+    place = Workspace(tmp_path / "workspace")
+    chain = run_plain(write(), place)
+    evaluations = [piece.reference for piece in chain.pieces["evaluate cprl"]]
+    curricula = curricula_behind(place.store, evaluations)
+    assert curricula == chain.pieces["curricula instance"][0].reference
+
+    def reader(modality: Any) -> Any:
+        return lambda row: (np.full((4, 4, 3), row, dtype=np.uint8), f"{modality} {row}")
+
+    rows_of = open_split(place.store, chain.pieces["split instance"][0].reference)
+    sketches, images = curriculum_results(place.store, curricula, reader)
+    assert (sketches.score, images.score) == ("edgeness", "objectness")
+    for result, rows in ((sketches, rows_of.train_sketches), (images, rows_of.train_images)):
+        assert len(result.scores) == len(rows) == 7
+        shown = [picture.score for picture in result.easiest]
+        assert shown == sorted(result.scores, reverse=True)[:6]
+        assert [p.score for p in result.hardest] == sorted(result.scores)[:6]
+        best = rows[int(np.argmax(result.scores))]
+        assert result.easiest[0].label == f"{result.modality} {best}"
+        assert (result.easiest[0].picture == best).all()
+        assert result.pairs[0, -1] == 21  # all pairs of seven samples, each of its own group
+        assert result.counts["hinges"] > 0
+    vectors = curriculum_results(place.store, curricula, lambda m: lambda row: (np.zeros(3), ""))
+    assert all(not result.easiest and not result.hardest for result in vectors)
+
+
+def test_a_report_without_curricula(
+    root: Path,
+    write_experiment: Callable[..., Path],
+    run_plain: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    protocol = {"split": {"rule": "instance", "n_train": 7}, "methods": {"centred_cosine": None}}
+    place = Workspace(tmp_path / "workspace")
+    chain = run_plain(write_experiment(root, protocols={"instance": protocol}), place)
+    evaluations = [piece.reference for piece in chain.pieces["evaluate centred_cosine"]]
+    assert curricula_behind(place.store, evaluations) is None
