@@ -1,5 +1,7 @@
 """Options of the network extractor: components, flips, precision, and where rows come from."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -82,6 +84,16 @@ def test_components_are_learned_from_features_of_training_pictures(make, drawing
     np.testing.assert_allclose(rows, (features - mean) @ components.T, atol=1e-5)
     again = make(n_components=3).from_arrays(fitted.to_arrays())
     assert again.transform(drawings[2:3]).tobytes() == rows[2:3].tobytes()
+
+
+def test_what_learned_survives_pickling_and_batching(make, drawings):
+    fitted = make(n_components=3).fit(drawings)
+    rows = fitted.transform(drawings)
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert copy.learns
+    assert copy == fitted
+    apart = np.concatenate([copy.transform([picture]) for picture in drawings])
+    assert apart.tobytes() == rows.tobytes()
 
 
 def test_components_are_learned_from_a_draw_where_there_are_many(make, drawings):
