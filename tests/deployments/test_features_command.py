@@ -46,13 +46,13 @@ def explained(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
     return seen
 
 
-def learn_by_hand(workspace: Workspace, day: int, **options: Any) -> Reference:
+def learn_by_hand(workspace: Workspace, day: int, name: str = "lks", **options: Any) -> Reference:
     """Store what an `lks` with these options learned, as the stage does."""
     made = make_extractor("lks", options)
     lines = np.full((50, 50, 3), 255, dtype=np.uint8)
     lines[10:40:3, 5:45] = lines[8:45, 20:25] = 0
     arrays = made.fit([lines, lines.transpose(1, 0, 2)]).to_arrays()
-    recipe = Recipe("learn", version_of(made), {"extractor": "lks", "options": made.parameters()})
+    recipe = Recipe("learn", version_of(made), {"extractor": name, "options": made.parameters()})
 
     def create(writer: Writer) -> None:
         writer._started = datetime(2026, 1, day, tzinfo=UTC)
@@ -135,6 +135,7 @@ def test_what_was_learned_last_is_used_or_what_is_asked_for(
     older = learn_by_hand(workspace, 1, **NUMBERS)
     newer = learn_by_hand(workspace, 2, **NUMBERS, seed=1)
     learn_by_hand(workspace, 3, **{**NUMBERS, "n_keyshapes": 6})
+    learn_by_hand(workspace, 4, name="of another", **NUMBERS)
     both = "lks+hog", "cross.png", "--output", "out.png"
     given = [f"--set=lks.{name}={value}" for name, value in NUMBERS.items()]
     for arguments in ((*show, *options), ("features", "show", *both, *given)):

@@ -14,6 +14,7 @@ from cppcl.features.layers import (
     explanation,
     most_frequent,
 )
+from cppcl.features.shelo import sobel
 
 NAMES = sorted(set(EXTRACTORS) - {"precomputed"})
 SMALL = {"lks": {"n_keyshapes": 5, "n_nearest": 2, "blocks": 2}}
@@ -92,6 +93,20 @@ def test_lines_run_along_the_stroke(name, stripe):
     assert abs(direction - 0.77) < 0.15
 
 
+def test_cells_vote_by_the_gradients_in_them(stripe):
+    layer = only(make_extractor("shelo").explain(stripe), Seen)[0]
+    around = sobel(layer.picture.astype(np.float32))
+    edges = np.hypot(*around)
+    cells = np.array_split(np.arange(256), 25)
+    magnitude = np.array(
+        [[edges[np.ix_(rows, columns)].sum() for columns in cells] for rows in cells]
+    )
+    lengths = layer.lengths[..., 0]
+    assert np.corrcoef(lengths.ravel(), magnitude.ravel())[0, 1] > 0.8
+    assert (lengths[lengths > 0] > 0.1 * lengths.max()).all()
+    assert 0.01 < (lengths > 0).mean() < 0.25
+
+
 def test_lines_of_blocks_run_along_the_stroke(stripe):
     layer = only(make_extractor("shelo").explain(stripe), Seen)[1]
     assert layer.lengths.shape == (6, 6, 36)
@@ -125,6 +140,8 @@ def test_words_are_where_their_descriptors_are(make, drawings):
     np.testing.assert_allclose(
         counts / len(words.points), np.sort(histogram)[::-1][: len(counts)], atol=1e-6
     )
+    middles = (patches.boxes[:, :2] + patches.boxes[:, 2:])[:, ::-1] / 2 - 0.5
+    assert {tuple(p) for p in middles} <= {tuple(p) for p in marked.astype(float)}
     sides = patches.boxes[:, 2:] - patches.boxes[:, :2]
     assert set(sides.ravel()) == {16.0, 32.0, 48.0}
 
