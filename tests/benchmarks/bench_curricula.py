@@ -142,14 +142,16 @@ def measure_dask(folder: Path | None, n_images: int) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as place:
         root = Path(place) / "pictures"
         pictures = read(folder, photographs, min(n_images, 400))
-        for side in ("sketches", "images"):
-            (root / side / "all").mkdir(parents=True)
-        for k in range(n_images if n_images > 4 else 4):
+        drawn = sketches(4)
+        for label in "ab":
+            for side in ("sketches", "images"):
+                (root / side / label).mkdir(parents=True)
+        for k in range(n_images):
             picture = pictures[k % len(pictures)].copy()
             picture[0, 0] = k % 256, k // 256, 0  # no two alike: rows would be copied
-            Image.fromarray(picture).save(root / "images" / "all" / f"{k:05}.png")
-        for k in range(4):
-            Image.fromarray(sketches(4)[k]).save(root / "sketches" / "all" / f"{k}.png")
+            Image.fromarray(picture).save(root / "images" / "ab"[k % 2] / f"{k:05}.png")
+        for k, picture in enumerate(drawn):
+            Image.fromarray(picture).save(root / "sketches" / "ab"[k % 2] / f"{k}.png")
         workspace = Workspace(Path(place) / "workspace")
         given: dict[str, Any] = {"workspace": workspace}
         given["table"] = fetch_data(
