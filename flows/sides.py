@@ -88,8 +88,9 @@ class CurriculumOptions(Pair):
     answer_share: float = Field(1.0, gt=0, le=1, description="Share of decided answers to keep")
     pair_form: PairForm = Field(
         "sampled",
-        description="Of the pairs that scores admit, a sample is listed, all count without being "
-        "listed, or the worst violation of each sample does (chain)",
+        description="Of the pairs that scores admit, a sample is listed (hashed: one that stays "
+        "when pictures are added), all count without being listed, or the worst violation of each "
+        "picture does (chain)",
     )
     delta: float = Field(
         0.5, ge=0, allow_inf_nan=False, description="Least difference of scores of a pair"

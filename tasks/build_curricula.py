@@ -111,12 +111,13 @@ def curricula_of_split(
         for modality, reference in references.items():
             rows = training_rows(rows_of, modality)
             scores = scores_of(store, reference, modality)[rows]
+            of_modality = samples.column("ids", modality)
+            ids = [of_modality[row] for row in rows]
             answered = None
             if modality in answers:
-                ids = np.array(samples.column("ids", modality), dtype=object)[rows]
                 answered = pairs_from_answers(
                     read_answers(answers[modality]),
-                    ids.tolist(),
+                    ids,
                     share=share,
                     seed=options.get("seed", 0),
                 )
@@ -124,6 +125,7 @@ def curricula_of_split(
                 scores,
                 targets(samples, modality, target, rows),
                 answered,
+                ids=ids,
                 source=sources[modality],
                 **options,
             )
@@ -136,7 +138,7 @@ def curricula_of_split(
                 say(
                     f"{what}: none of the {answered.n_answers} answers in {answers[modality]} is "
                     f"about training {modality} samples; samples go by their ids, such as "
-                    f"{ids[0] if len(ids) else 'none'!r}"
+                    f"{ids[0] if ids else 'none'!r}"
                 )
         writer.put_json("counts.json", counts)
 

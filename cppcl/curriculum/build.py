@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cppcl.curriculum.answers import AnsweredPairs
 from cppcl.curriculum.base import Curriculum
 from cppcl.curriculum.orders import AllPairs, Chain
-from cppcl.curriculum.scores import draw_pairs
+from cppcl.curriculum.scores import draw_pairs, hash_pairs
 from cppcl.curriculum.semiorder import DeltaUnit, Scope, order_by_scores
 from cppcl.curriculum.union import joined
 from cppcl.errors import InputError
@@ -19,7 +19,7 @@ from cppcl.errors import InputError
 Source = Literal["scores", "answers", "both"]
 """Where pairs come from."""
 
-PairForm = Literal["sampled", "all", "chain"]
+PairForm = Literal["sampled", "hashed", "all", "chain"]
 """What becomes of the pairs that scores admit."""
 
 
@@ -36,6 +36,7 @@ def build_curriculum(
     labels: NDArray[Any] | Sequence[Any],
     answered: AnsweredPairs | None = None,
     *,
+    ids: Sequence[str] | None = None,
     source: Source = "scores",
     pair_form: PairForm = "sampled",
     delta: float = 0.5,
@@ -55,17 +56,20 @@ def build_curriculum(
         Class of each sample.
     answered : AnsweredPairs, optional
         Of the same samples; needed unless the source is 'scores'.
+    ids : sequence of str, optional
+        Name of each sample that lasts; needed for 'hashed'.
     source : {'scores', 'answers', 'both'}
         Where pairs come from. Pairs that contradict each other are kept.
-    pair_form : {'sampled', 'all', 'chain'}
+    pair_form : {'sampled', 'hashed', 'all', 'chain'}
         What becomes of the pairs that scores admit: a random sample of them is listed
-        (`cppcl.curriculum.scores.draw_pairs`); or all count, without being listed
+        (`cppcl.curriculum.scores.draw_pairs`), or one by their names, which stays when samples
+        are added (`cppcl.curriculum.scores.hash_pairs`); or all count, without being listed
         (`cppcl.curriculum.AllPairs`); or the worst violation of each sample does
         (`cppcl.curriculum.Chain`).
     delta, delta_unit, scope
         Which pairs scores admit, see `cppcl.curriculum.semiorder.order_by_scores`.
     rho, maximum_pairs, seed
-        Of the sample, see `cppcl.curriculum.scores.draw_pairs`.
+        Of the samples, see `cppcl.curriculum.scores`.
 
     Raises
     ------
@@ -80,9 +84,13 @@ def build_curriculum(
     admissible = order_by_scores(scores, labels, delta=delta, delta_unit=delta_unit, scope=scope)
     parts: list[Curriculum] = []
     if source != "answers":
+        size: dict[str, Any] = {"rho": rho, "maximum_pairs": maximum_pairs, "seed": seed}
         if pair_form == "sampled":
-            drawn = draw_pairs(admissible, rho=rho, maximum_pairs=maximum_pairs, seed=seed)
-            parts.append(drawn)
+            parts.append(draw_pairs(admissible, **size))
+        elif pair_form == "hashed":
+            if ids is None:
+                raise InputError("pair_form='hashed' needs ids, the names of the samples")
+            parts.append(hash_pairs(admissible, ids, **size))
         else:
             parts.append((AllPairs if pair_form == "all" else Chain)(admissible))
     if source != "scores" and answered is not None:

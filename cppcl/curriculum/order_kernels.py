@@ -179,3 +179,33 @@ def smooth_chain_hinge(
             gradient[start + harder] += share * np.exp((v[start + harder] - largest[harder]) / t)
         start = stop
     return value
+
+
+@compiled
+def pair_hash(harder: Any, easier: Any) -> Any:  # pragma: no cover
+    """Number of 64 bits that looks random, of a pair of such numbers (splitmix64's finaliser)."""
+    z = harder * np.uint64(0x9E3779B97F4A7C15) + easier
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@compiled
+def hashed_pairs(
+    first: Integers, last: Integers, hashes: Any, limit: Any, most: int
+) -> Any:  # pragma: no cover
+    """Positions (harder, easier) of the admissible pairs whose hash is below a limit, (P, 2).
+
+    `hashes` (m,) uint64 are of the samples at each position. At most the first `most` pairs.
+    """
+    found = np.empty((most, 2), np.int64)
+    n = 0
+    for harder in range(len(first)):
+        for easier in range(first[harder], last[harder]):
+            if pair_hash(hashes[harder], hashes[easier]) < limit:
+                if n == most:
+                    return found
+                found[n, 0] = harder
+                found[n, 1] = easier
+                n += 1
+    return found[:n]

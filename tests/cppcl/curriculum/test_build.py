@@ -4,6 +4,7 @@ import pytest
 from cppcl.curriculum import AllPairs, Chain, ExplicitPairs, Union, pairs_from_scores
 from cppcl.curriculum.answers import Answer, pairs_from_answers
 from cppcl.curriculum.build import build_curriculum
+from cppcl.curriculum.scores import hash_pairs
 from cppcl.curriculum.semiorder import order_by_scores
 from cppcl.curriculum.union import curriculum_arrays, curriculum_from_arrays, joined
 from cppcl.errors import InputError
@@ -13,32 +14,37 @@ SCORES, LABELS, V = rng.normal(size=20), rng.integers(0, 2, 20), rng.random(20)
 ANSWERED = pairs_from_answers(
     [Answer("3", "4", "a"), Answer("7", "9", "b")], [str(k) for k in range(20)]
 )
-FORMS = {"sampled": ExplicitPairs, "all": AllPairs, "chain": Chain}
+IDS = [str(k) for k in range(20)]
+FORMS = {"sampled": ExplicitPairs, "hashed": ExplicitPairs, "all": AllPairs, "chain": Chain}
 
 
 @pytest.mark.parametrize("pairs", FORMS)
 def test_scores_alone(pairs):
-    built = build_curriculum(SCORES, LABELS, pair_form=pairs, rho=0.4, seed=2)
+    built = build_curriculum(SCORES, LABELS, pair_form=pairs, ids=IDS, rho=0.4, seed=2)
     assert isinstance(built.curriculum, FORMS[pairs])
     order = order_by_scores(SCORES, LABELS)
     assert built.n_admissible == order.n_pairs == len(order.pairs())
     if pairs == "sampled":
         expected = pairs_from_scores(SCORES, LABELS, rho=0.4, seed=2)
         np.testing.assert_array_equal(built.curriculum.pairs, expected.pairs)
+    elif pairs == "hashed":
+        expected = hash_pairs(order, IDS, rho=0.4, seed=2)
+        np.testing.assert_array_equal(built.curriculum.pairs, expected.pairs)
+        assert len(expected)
     else:
         assert built.curriculum.value(V) == FORMS[pairs](order).value(V)
 
 
 @pytest.mark.parametrize("pairs", FORMS)
 def test_answers_alone(pairs):
-    built = build_curriculum(SCORES, LABELS, ANSWERED, source="answers", pair_form=pairs)
+    built = build_curriculum(SCORES, LABELS, ANSWERED, source="answers", pair_form=pairs, ids=IDS)
     np.testing.assert_array_equal(built.curriculum.pairs, [[4, 3], [7, 9]])
 
 
 @pytest.mark.parametrize("pairs", FORMS)
 def test_both_add_up(pairs):
-    built = build_curriculum(SCORES, LABELS, ANSWERED, source="both", pair_form=pairs)
-    alone = build_curriculum(SCORES, LABELS, pair_form=pairs).curriculum
+    built = build_curriculum(SCORES, LABELS, ANSWERED, source="both", pair_form=pairs, ids=IDS)
+    alone = build_curriculum(SCORES, LABELS, pair_form=pairs, ids=IDS).curriculum
     parts = (alone, ANSWERED.pairs)
     assert built.curriculum.n_pairs == alone.n_pairs + 2
     assert built.curriculum.value(V) == pytest.approx(sum(part.value(V) for part in parts))
@@ -50,14 +56,14 @@ def test_both_add_up(pairs):
         whole = getattr(built.curriculum, method)(*arguments)
         sums = sum(getattr(part, method)(*arguments) for part in parts)
         np.testing.assert_allclose(whole, sums)
-    assert hasattr(built.curriculum, "pairs") == (pairs == "sampled"), "solved exactly"
+    assert hasattr(built.curriculum, "pairs") == (FORMS[pairs] is ExplicitPairs), "solved exactly"
 
 
 @pytest.mark.parametrize("source", ["scores", "answers", "both"])
 @pytest.mark.parametrize("pairs", FORMS)
 def test_arrays_restore_the_curriculum(pairs, source):
     curriculum = build_curriculum(
-        SCORES, LABELS, ANSWERED, source=source, pair_form=pairs
+        SCORES, LABELS, ANSWERED, source=source, pair_form=pairs, ids=IDS
     ).curriculum
     restored = curriculum_from_arrays(curriculum_arrays(curriculum), 20)
     assert type(restored) is type(curriculum)
@@ -91,6 +97,8 @@ def test_wrong_options_are_named():
         build_curriculum(SCORES, LABELS, source="people")
     with pytest.raises(InputError, match="pair_form='some' is not one of"):
         build_curriculum(SCORES, LABELS, pair_form="some")
+    with pytest.raises(InputError, match="pair_form='hashed' needs ids"):
+        build_curriculum(SCORES, LABELS, pair_form="hashed")
     with pytest.raises(InputError, match="delta_unit='metres' is not one of"):
         order_by_scores(SCORES, LABELS, delta_unit="metres")
     with pytest.raises(InputError, match=r"over \[3, 4\] samples"):

@@ -1,3 +1,4 @@
+import itertools
 import tracemalloc
 
 import numpy as np
@@ -5,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cppcl.curriculum import pairs_from_scores
+from cppcl.curriculum import order_by_scores, pairs_from_scores
+from cppcl.curriculum.scores import hash_pairs
 from cppcl.errors import InputError
 
 
@@ -130,3 +132,61 @@ def test_wrong_scores_are_named():
         pairs_from_scores(np.array([0, np.inf]), np.zeros(2))
     with pytest.raises(InputError, match=r"\(3,\), labels \(2,\)"):
         pairs_from_scores(np.arange(3.0), np.zeros(2))
+
+
+def names(n):
+    return [f"class/{k}" for k in range(n)]
+
+
+def test_hashed_pairs_stay_when_samples_are_added_anywhere():
+    rng = np.random.default_rng(3)
+    scores, labels, ids = rng.normal(size=60), rng.integers(0, 3, 60), names(60)
+
+    def pairs_of(rows):
+        order = order_by_scores(scores[rows], labels[rows], delta=0.4, delta_unit="absolute")
+        drawn = hash_pairs(order, [ids[row] for row in rows], rho=0.3)
+        return {(ids[rows[h]], ids[rows[e]]) for h, e in drawn.pairs.tolist()}, order.n_pairs
+
+    everything, n_admissible = pairs_of(np.arange(60))
+    assert len(everything) == pytest.approx(0.3 * n_admissible, rel=0.25)
+    for seed in range(3):
+        rows = np.random.default_rng(seed).permutation(60)[:35]  # another order too
+        some, _ = pairs_of(rows)
+        kept = {ids[row] for row in rows}
+        assert some == {pair for pair in everything if set(pair) <= kept}
+
+
+def test_hashed_pairs_are_admissible_and_uniform():
+    rng = np.random.default_rng(1)
+    scores, labels = rng.normal(size=14), rng.integers(0, 2, size=14)
+    order = order_by_scores(scores, labels)
+    admissible = sorted(listed(scores, labels, 0.5, True))
+    counts = dict.fromkeys(admissible, 0)
+    two = next({p, q} for p, q in itertools.pairwise(admissible) if p[0] == q[0])
+    together = 0
+    trials = 3000
+    for seed in range(trials):
+        drawn = as_set(hash_pairs(order, names(14), rho=0.3, seed=seed))
+        together += two <= drawn
+        for pair in drawn:
+            counts[pair] += 1
+    deviation = np.array(list(counts.values())) - trials * 0.3
+    assert np.abs(deviation).max() < 4.5 * np.sqrt(trials * 0.3 * 0.7)
+    # Pairs with a sample in common are independent.
+    assert abs(together - trials * 0.09) < 4.5 * np.sqrt(trials * 0.09 * 0.91)
+
+
+def test_number_of_hashed_pairs():
+    scores = np.random.default_rng(2).random(300)
+    order = order_by_scores(scores, np.zeros(300), delta=0, scope="global")
+    assert as_set(hash_pairs(order, names(300), rho=1, maximum_pairs=None)) == {
+        tuple(pair) for pair in order.pairs().tolist()
+    }
+    assert len(hash_pairs(order, names(300), rho=0)) == 0
+    few = hash_pairs(order, names(300), rho=0.5, maximum_pairs=400)
+    assert len(few) == pytest.approx(400, abs=100)
+    assert as_set(few) <= as_set(hash_pairs(order, names(300), rho=0.5, maximum_pairs=5000))
+    with pytest.raises(InputError, match="3 ids for 300 samples"):
+        hash_pairs(order, names(3))
+    with pytest.raises(InputError, match="rho=2"):
+        hash_pairs(order, names(300), rho=2)
