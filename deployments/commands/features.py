@@ -45,7 +45,14 @@ def list_extractors(options: Namespace) -> int:
     ]
     Terminal(sys.stdout).table(
         "feature extractors" + ("" if options.no_timing else "; ms for one picture of 256 pixels"),
-        ["name", "values", "learns", "device", *(f"ms, {kind}" for kind in kinds), "weights"],
+        [
+            "name",
+            "values",
+            "learns",
+            "device",
+            *(f"ms, {kind}" for kind in kinds),
+            "licence of weights",
+        ],
         rows,
     )
     return 0
