@@ -141,17 +141,11 @@ class Objectness(LearningExtractor):
             There is no picture, or none in which any window stands out.
         """
         rng = np.random.default_rng(self.seed)
-        kept: list[Picture] = []
-        n = 0
-        for position, picture in enumerate(pictures):
-            n += 1
-            small = shrink(check_picture(picture, position), LONGEST_SIDE)
-            # Uniform among those seen so far (reservoir sampling).
-            place = position if position < self.max_pictures else int(rng.integers(n))
-            if place < len(kept):
-                kept[place] = small
-            elif place < self.max_pictures:
-                kept.append(small)
+        small = (
+            shrink(check_picture(picture, position), LONGEST_SIDE)
+            for position, picture in enumerate(pictures)
+        )
+        kept, n = reservoir(small, self.max_pictures, rng)
         measured = [self.measure(picture).cues for picture in kept]
         # A picture of one colour has superpixels, but neither saliency nor contrast.
         cues = [values for values in measured if values[:2].any()]
@@ -221,6 +215,20 @@ class Objectness(LearningExtractor):
             cues.append(rim_densities(edges, pixels, rims(pixels)))
             shown["edges"] = edges
         return Measured(windows, pixels, np.stack(cues), shown)
+
+
+def reservoir(
+    items: Iterable[Picture], size: int, rng: np.random.Generator
+) -> tuple[list[Picture], int]:
+    """Keep so many of the items that pass by, each with the same chance, and count all."""
+    kept: list[Picture] = []
+    n = 0
+    for n, item in enumerate(items, start=1):
+        if len(kept) < size:
+            kept.append(item)
+        elif (place := int(rng.integers(n))) < size:
+            kept[place] = item
+    return kept, n
 
 
 @lru_cache(maxsize=4)

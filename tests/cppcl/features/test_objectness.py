@@ -7,7 +7,7 @@ from scipy.stats import percentileofscore, spearmanr
 from cppcl.errors import InputError
 from cppcl.features import make_extractor
 from cppcl.features.colour_contrast import colour_bins, colour_contrasts
-from cppcl.features.objectness import distribution_values, straddling, superpixels
+from cppcl.features.objectness import distribution_values, reservoir, straddling, superpixels
 from cppcl.features.windows import random_windows, to_pixels
 from tests.cppcl.features.scenes import overlaps, scene
 
@@ -106,6 +106,18 @@ def test_what_is_learned_comes_from_a_bounded_sample(training):
     assert learned.tobytes() not in subsets
     np.testing.assert_array_equal(few.fit(iter(training)).to_arrays()["quantiles"], learned)
     assert (np.diff(learned, axis=1) >= 0).all()
+
+
+def test_a_reservoir_is_a_uniform_sample():
+    counts = np.zeros(9)
+    for seed in range(3000):
+        kept, n = reservoir(iter(range(9)), 4, np.random.default_rng(seed))
+        assert n == 9
+        assert len(set(kept)) == 4
+        counts[kept] += 1
+    assert np.abs(counts - 3000 * 4 / 9).max() < 4.5 * np.sqrt(3000 * 4 / 9 * 5 / 9)
+    assert reservoir(iter(range(3)), 4, np.random.default_rng(0)) == ([0, 1, 2], 3)
+    assert reservoir(iter(()), 4, np.random.default_rng(0)) == ([], 0)
 
 
 @given(
