@@ -81,22 +81,49 @@ def measure_scores(images: Sequence[Any], drawings: Sequence[Any]) -> list[dict[
 
 
 def measure_finding() -> list[dict[str, Any]]:
-    """Share of 200 made scenes with the object in one of the 30 best windows."""
+    """What scores make of made scenes.
+
+    ``share_with_object``: of 200 scenes, those with the object in one of the 30 best windows.
+    ``behind``, ``over``: rank correlation of the score with the number of distractors, which
+    should be negative. ``size``: that with the object's share of the picture, among 8 distractors.
+    """
+    from scipy.stats import spearmanr
+
     clutter: dict[str, Any] = {"n_distractors": 60, "distractor_scale": (0.02, 0.06)}
-    training = [scene(50_000 + k, k % 32)[0] for k in range(N_TRAINING)]
+    counts = np.repeat([0, 2, 4, 8, 16, 32, 64], 20)
+    training = [
+        scene(50_000 + k, int(counts[7 * k % len(counts)]), occluding=bool(k % 2))[0]
+        for k in range(N_TRAINING)
+    ]
     scenes = [scene(seed, **clutter) for seed in range(200)]
+    of_size = [scene(7000 + k, 8, object_scale=(0.12, 0.9)) for k in range(140)]
+    crowds = {
+        name: [scene(3000 + k, int(n), occluding=name == "over")[0] for k, n in enumerate(counts)]
+        for name in ("behind", "over")
+    }
     entries = []
-    for name in ("objectness", "edge_boxes", "colour_contrast"):
-        scorer: Any = make_extractor(name).fit(training)
+    for name, options in (
+        ("objectness", {}),
+        ("objectness", {"easiness": "printed"}),
+        ("edge_boxes", {}),
+        ("colour_contrast", {}),
+    ):
+        scorer: Any = make_extractor(name, options).fit(training)
         best, times = [], []
         for picture, box in scenes:
-            started = time.perf_counter()
+            started = time.process_time()
             found = scorer.scored_windows(picture)
-            times.append(time.perf_counter() - started)
+            times.append(time.process_time() - started)
             best.append(overlaps(found.windows[found.best], box).max())
-        found_share = float(np.mean(np.array(best) >= 0.5))
-        spent = statistics.median(times)
-        entries.append(entry(f"scenes, {name}", spent, share_with_object=found_share))
+        rest = {"share_with_object": float(np.mean(np.array(best) >= 0.5))}
+        for crowd, pictures in crowds.items():
+            scores = scorer.transform(pictures)[:, 0]
+            rest[crowd] = float(spearmanr(counts, scores).statistic)
+        shares = [np.prod(box[2:] - box[:2]) for _, box in of_size]
+        scores = scorer.transform([picture for picture, _ in of_size])[:, 0]
+        rest["size"] = float(spearmanr(shares, scores).statistic)
+        what = " ".join(["scenes,", name, *map(str, options.values())])
+        entries.append(entry(what, statistics.median(times), **rest))
     return entries
 
 
