@@ -221,6 +221,36 @@ def build_parser() -> argparse.ArgumentParser:
     search.add_argument("-k", type=int, default=10, help="number of pictures (default 10)")
     search.add_argument("--json", action="store_true", help="print one JSON document")
 
+    annotate = command(
+        "annotate", "annotate", "ask people which of two training pictures is easier, on a page"
+    )
+    annotate.add_argument("experiment", help="experiment (its latest run) or the name of a run")
+    annotate.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on (default 127.0.0.1, this machine alone); another needs a token",
+    )
+    annotate.add_argument("--port", type=int, default=8765, help="default 8765; 0: any free one")
+    annotate.add_argument(
+        "--split", metavar="KEY", help="split whose training pictures are shown (default: first)"
+    )
+    annotate.add_argument(
+        "--database",
+        type=Path,
+        metavar="FILE",
+        help="where answers are kept (default: annotations/EXPERIMENT.sqlite in the workspace)",
+    )
+    files = annotate.add_mutually_exclusive_group()
+    files.add_argument(
+        "--export", type=Path, metavar="FILE", help="write answers, .csv or .jsonl, and end"
+    )
+    files.add_argument(
+        "--import", dest="take_in", type=Path, metavar="FILE", help="read answers, and end"
+    )
+    annotate.add_argument(
+        "--modality", choices=("sketch", "image"), help="export answers of this modality alone"
+    )
+
     report = command("report", "report", "say where a run's report is, or copy it")
     report.add_argument("run", help="experiment (its latest run) or the name of a run")
     report.add_argument("--output", type=Path, metavar="DIR", help="copy its files there")

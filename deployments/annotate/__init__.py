@@ -1,0 +1,1 @@
+"""A page on which people say which of two pictures is easier."""

@@ -1,0 +1,220 @@
+"""The page and its addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from importlib import resources
+from typing import Any, cast
+from urllib.parse import parse_qs, quote, urlencode
+
+from fastapi import FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+
+from cppcl.curriculum.given_answers import Kind, check_annotator
+from cppcl.datasets.table import Modality
+from cppcl.errors import CppclError, InputError, PictureError
+from deployments.annotate.database import ContradictionError
+from deployments.annotate.pictures import Pictures
+from deployments.annotate.security import Access, guard
+from deployments.annotate.session import Question, Session
+
+LARGEST_FORM = 16 * 2**10
+LARGEST_IMPORT = 32 * 2**20
+LONGEST_ID = 1024
+STATIC = {"annotate.css": "text/css; charset=utf-8", "annotate.js": "text/javascript"}
+KINDS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+PLURALS = {"sketch": "sketches", "image": "images"}
+
+
+def make_app(session: Session, access: Access) -> FastAPI:
+    """Web application around a session.
+
+    Parameters
+    ----------
+    session : Session
+        Pictures, pairs and answers.
+    access : Access
+        Who is let in.
+    """
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app.middleware("http")(guard(access))
+    pictures = Pictures(session.annotated)
+    templates = Environment(
+        loader=PackageLoader("deployments.annotate"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    files = resources.files("deployments.annotate") / "static"
+    static = {name: (files / name).read_bytes() for name in STATIC}
+    sides = tuple(session.annotated.sides)
+
+    def page(template: str, status: int = 200, **values: Any) -> Response:
+        text = templates.get_template(template).render(
+            experiment=session.annotated.experiment, plurals=PLURALS, **values
+        )
+        return HTMLResponse(text, status)
+
+    def modality_of(values: Mapping[str, str]) -> Modality:
+        modality = values.get("modality", "")
+        if modality not in sides:
+            raise InputError(f"modality={modality!r:.200} must be one of {', '.join(sides)}")
+        return cast(Modality, modality)
+
+    def state(annotator: str, modality: Modality) -> dict[str, Any]:
+        question = session.question(annotator, modality)
+        progress = session.progress(annotator, modality)
+        return {
+            "question": None if question is None else question_for_page(question),
+            "progress": {
+                "proposals": progress.n_proposals,
+                "answered": progress.n_answered,
+                "mine": progress.n_mine,
+                "seconds": progress.seconds,
+                "alpha": progress.agreement.alpha,
+                "shared": progress.agreement.n_pairs,
+            },
+        }
+
+    def reply(request: Request, annotator: str, modality: Modality) -> Response:
+        if wants_json(request):
+            return JSONResponse(state(annotator, modality))
+        query = urlencode({"annotator": annotator, "modality": modality})
+        return RedirectResponse(f"/ask?{query}", 303)
+
+    @app.get("/")
+    def start() -> Response:
+        progress = {modality: session.progress(None, modality) for modality in sides}
+        return page("start.html", progress=progress, work=session.work())
+
+    @app.get("/ask")
+    def ask(request: Request) -> Response:
+        modality = modality_of(request.query_params)
+        annotator = check_annotator(request.query_params.get("annotator", ""))
+        current = state(annotator, modality)
+        return page("ask.html", annotator=annotator, modality=modality, **current)
+
+    @app.post("/answer")
+    async def answer(request: Request) -> Response:
+        form = await read_form(request)
+        modality, annotator = modality_of(form), check_annotator(form.get("annotator", ""))
+        given = (form.get(name) for name in ("left", "right", "easier", "seconds"))
+        await run_in_threadpool(session.answer, annotator, modality, *given)
+        return await run_in_threadpool(reply, request, annotator, modality)
+
+    @app.post("/undo")
+    async def undo(request: Request) -> Response:
+        form = await read_form(request)
+        modality, annotator = modality_of(form), check_annotator(form.get("annotator", ""))
+        if not await run_in_threadpool(session.undo, annotator, modality):
+            raise HTTPException(409, "There is no answer of yours to take back.")
+        return await run_in_threadpool(reply, request, annotator, modality)
+
+    @app.get("/picture")
+    def picture(request: Request) -> Response:
+        name = request.query_params.get("id", "")
+        if name not in pictures:
+            raise HTTPException(404, "There is no such picture.")
+        content, media_type = pictures[name]
+        cached = {"Cache-Control": "private, max-age=86400"}
+        return Response(content, media_type=media_type, headers=cached)
+
+    @app.get("/answers.{kind}")
+    def export(kind: str, request: Request) -> Response:
+        if kind not in KINDS:
+            raise HTTPException(404, "Answers come as answers.csv or answers.jsonl.")
+        chosen = modality_of(request.query_params) if "modality" in request.query_params else None
+        text = session.export(cast(Kind, kind), chosen)
+        name = f"{session.annotated.experiment}-{chosen or 'all'}-answers.{kind}"
+        disposition = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
+        return Response(text, media_type=KINDS[kind], headers=disposition)
+
+    @app.post("/import")
+    async def take_in(request: Request) -> Response:
+        kind = request.query_params.get("kind", "")
+        if kind not in KINDS:
+            raise InputError(f"kind={kind!r:.200} must be one of {', '.join(KINDS)}")
+        text = decode(await read_body(request, LARGEST_IMPORT))
+        report = await run_in_threadpool(session.take_in, text, cast(Kind, kind))
+        return JSONResponse(vars(report))
+
+    @app.get("/static/{name}")
+    def static_file(name: str) -> Response:
+        if name not in static:
+            raise HTTPException(404, "There is no such file.")
+        cached = {"Cache-Control": "no-cache"}
+        return Response(static[name], media_type=STATIC[name], headers=cached)
+
+    @app.get("/favicon.ico")
+    def icon() -> Response:
+        return Response(status_code=204)
+
+    def failed(request: Request, status: int, message: str) -> Response:
+        if wants_json(request):
+            return JSONResponse({"error": message}, status)
+        return page("error.html", status, title=HTTPStatus(status).phrase, message=message)
+
+    @app.exception_handler(HTTPException)
+    def refused(request: Request, error: HTTPException) -> Response:
+        return failed(request, error.status_code, str(error.detail))
+
+    @app.exception_handler(CppclError)
+    def wrong(request: Request, error: CppclError) -> Response:
+        statuses = {ContradictionError: 409, PictureError: 404, InputError: 422}
+        kinds = (statuses[kind] for kind in statuses if isinstance(error, kind))
+        return failed(request, next(kinds, 500), str(error))
+
+    return app
+
+
+def question_for_page(question: Question) -> dict[str, Any]:
+    """Question as plain data, with the addresses of its pictures."""
+    shown = {
+        side: {"id": sample.id, "address": f"/picture?{urlencode({'id': sample.id})}"}
+        for side, sample in (("left", question.left), ("right", question.right))
+    }
+    return {**shown, "label": question.left.label, "proposed": question.proposed}
+
+
+def wants_json(request: Request) -> bool:
+    """Whether the script of the page asks, and not a browser for a page."""
+    return "application/json" in request.headers.get("accept", "")
+
+
+async def read_body(request: Request, largest: int) -> bytes:
+    """Body of a request.
+
+    Raises
+    ------
+    HTTPException
+        It is larger than allowed.
+    """
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > largest:
+            raise HTTPException(413, f"More than {largest} bytes were sent.")
+    return bytes(body)
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """Fields of a form, of each name the last."""
+    text = decode(await read_body(request, LARGEST_FORM))
+    try:
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=20, errors="strict")
+    except ValueError as error:
+        raise InputError(f"the form cannot be read ({error})") from error
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def decode(body: bytes) -> str:
+    """Text of UTF-8 bytes."""
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"what was sent is no UTF-8 text ({error})") from error

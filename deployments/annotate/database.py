@@ -1,0 +1,238 @@
+"""Answers on disk: an SQLite file that survives the death of its writer at any moment."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cppcl.curriculum.given_answers import GivenAnswer
+from cppcl.errors import CppclError, InputError
+
+APPLICATION_ID = 0x63707041  # "cppA", where `file` and SQLite look for it
+FORMAT = 1
+BUSY_SECONDS = 10
+SCHEMA = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE answers (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    sample_a TEXT NOT NULL,
+    sample_b TEXT NOT NULL,
+    easier TEXT NOT NULL CHECK (easier IN ('a', 'b', 'skip')),
+    annotator TEXT NOT NULL,
+    seconds REAL,
+    answered_at TEXT NOT NULL,
+    imported INTEGER NOT NULL,
+    CHECK (sample_a <> sample_b)
+) STRICT;
+-- One answer a person and pair, whichever side its samples were shown on.
+CREATE UNIQUE INDEX one_answer
+    ON answers (annotator, min(sample_a, sample_b), max(sample_a, sample_b));
+"""
+COLUMNS = "sample_a, sample_b, easier, annotator, seconds, answered_at"
+
+
+class ContradictionError(InputError):
+    """Someone answered the same pair otherwise before."""
+
+
+class AnswerDatabase:
+    """Answers of one experiment in one file.
+
+    Every answer is synchronised to the disk before `add` returns. Any number of threads and
+    processes may use a file at the same time.
+
+    Parameters
+    ----------
+    path : Path
+        File, made if it is not there.
+    experiment : str
+        Whose pictures the answers are about.
+    ids : collection of str
+        Ids of its samples.
+
+    Raises
+    ------
+    InputError
+        The file is no such database, or is about other pictures.
+    CppclError
+        It cannot be opened or written.
+    """
+
+    def __init__(self, path: Path, experiment: str, ids: Collection[str]) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        with self._explained():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(
+                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        try:
+            with self._explained():
+                self._prepare(experiment)
+            self._check(experiment, ids)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Changes whenever answers do, by this process or another one."""
+        with self._lock, self._explained():
+            (others,) = self._connection.execute("PRAGMA data_version").fetchone()
+            return int(others), self._connection.total_changes
+
+    def add(self, answer: GivenAnswer) -> bool:
+        """Keep an answer; it is on the disk when this returns.
+
+        Returns
+        -------
+        bool
+            Whether it is new; the same answer again changes nothing.
+
+        Raises
+        ------
+        ContradictionError
+            The same person answered the same pair otherwise.
+        """
+        with self._writing():
+            return self._add(answer, imported=False)
+
+    def add_imported(self, answers: Iterable[GivenAnswer]) -> list[str]:
+        """Keep answers, all of them in one transaction.
+
+        Returns
+        -------
+        list of str
+            For each answer: nothing, 'known' if it was there, or why it was left out.
+        """
+        found = []
+        with self._writing():
+            for answer in answers:
+                try:
+                    found.append("" if self._add(answer, imported=True) else "known")
+                except ContradictionError as error:
+                    found.append(str(error))
+        return found
+
+    def undo(self, annotator: str, among: Collection[str]) -> GivenAnswer | None:
+        """Remove and return the last answer that someone gave here about some samples."""
+        with self._writing():
+            rows = self._connection.execute(
+                f"SELECT number, {COLUMNS} FROM answers WHERE annotator = ? AND NOT imported "
+                "ORDER BY number DESC",
+                (annotator,),
+            )
+            for number, *row in rows:
+                answer = GivenAnswer(*row)
+                if answer.sample_a in among:
+                    rows.close()
+                    self._connection.execute("DELETE FROM answers WHERE number = ?", (number,))
+                    return answer
+        return None
+
+    def answers(self) -> list[GivenAnswer]:
+        """All answers in the order in which they were given."""
+        with self._lock, self._explained():
+            rows = self._connection.execute(f"SELECT {COLUMNS} FROM answers ORDER BY number")
+            return [GivenAnswer(*row) for row in rows]
+
+    def _add(self, answer: GivenAnswer, *, imported: bool) -> bool:
+        before = self._connection.execute(
+            f"SELECT {COLUMNS} FROM answers WHERE annotator = ? "
+            "AND min(sample_a, sample_b) = ? AND max(sample_a, sample_b) = ?",
+            (answer.annotator, *answer.pair),
+        ).fetchone()
+        if before is None:
+            values = [getattr(answer, name) for name in COLUMNS.split(", ")]
+            self._connection.execute(
+                f"INSERT INTO answers ({COLUMNS}, imported) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*values, imported),
+            )
+            return True
+        known = GivenAnswer(*before)
+        if (known.easier_sample, known.pair) == (answer.easier_sample, answer.pair):
+            return False
+        said = f"{known.easier_sample!r} easier" if known.easier_sample else "skip"
+        raise ContradictionError(
+            f"{answer.annotator!r} answered {answer.pair[0]!r} and {answer.pair[1]!r} before: "
+            f"{said}; undo that first"
+        )
+
+    def _prepare(self, experiment: str) -> None:
+        run = self._connection.execute
+        (application,) = run("PRAGMA application_id").fetchone()
+        (tables,) = run("SELECT count(*) FROM sqlite_schema").fetchone()
+        if application not in (0, APPLICATION_ID) or (application == 0 and tables):
+            raise InputError(f"--database {self.path}: a database of another program")
+        run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = FULL")
+        with self._writing():
+            # Another process may have made the tables since.
+            (tables,) = run("SELECT count(*) FROM sqlite_schema").fetchone()
+            if tables:
+                return
+            run(f"PRAGMA application_id = {APPLICATION_ID}")
+            run(f"PRAGMA user_version = {FORMAT}")
+            for statement in SCHEMA.split(";\n"):
+                run(statement)
+            run("INSERT INTO about VALUES ('experiment', ?)", (experiment,))
+
+    def _check(self, experiment: str, ids: Collection[str]) -> None:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version != FORMAT:
+            raise InputError(
+                f"--database {self.path}: has format {version}, and this version of cppcl reads "
+                f"{FORMAT}; use the version that wrote it to export, and import that"
+            )
+        (owner,) = self._connection.execute(
+            "SELECT value FROM about WHERE name = 'experiment'"
+        ).fetchone()
+        if owner != experiment:
+            raise InputError(
+                f"--database {self.path}: holds answers of the experiment {owner!r}, not of "
+                f"{experiment!r}; give another file"
+            )
+        strange = [a for a in self.answers() if not (a.sample_a in ids and a.sample_b in ids)]
+        if strange:
+            raise InputError(
+                f"--database {self.path}: {len(strange)} answers are about pictures that "
+                f"{experiment!r} has not, such as {strange[0].sample_a!r} or "
+                f"{strange[0].sample_b!r}; give another file, or run the experiment on the "
+                "pictures that were annotated"
+            )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._lock, self._explained():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise CppclError(
+                f"--database {self.path}: cannot be read or written ({error}); check the folder, "
+                "its permissions and free space, and that no other program holds the file"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"--database {self.path}: no database, or damaged ({error}); give another file"
+            ) from error
+        except OSError as error:
+            raise CppclError(f"--database {self.path}: cannot be made ({error})") from error

@@ -1,0 +1,129 @@
+"""Who may use the page, and what a browser may do with it."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+YEAR_SECONDS = 365 * 86_400
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who is let in.
+
+    Attributes
+    ----------
+    token : str or None
+        What a browser must show, in the address once and in a cookie from then on; None lets
+        everyone in who reaches the server.
+    hosts : frozenset of str or None
+        Names by which the server may be addressed; None for any. A web site whose name is made to
+        point here must not be able to read what the server says.
+    cookie : str
+        Name of the cookie; browsers share cookies between the ports of a host.
+    """
+
+    token: str | None
+    hosts: frozenset[str] | None
+    cookie: str
+
+
+def access_for(host: str, port: int) -> Access:
+    """Everyone on this machine where the address is local, else those who have the token."""
+    if is_local(host):
+        return Access(None, LOCAL_NAMES | {host}, f"cppcl-annotate-{port}")
+    return Access(secrets.token_urlsafe(24), None, f"cppcl-annotate-{port}")
+
+
+def is_local(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def guard(access: Access) -> Callable[[Request, Handler], Awaitable[Response]]:
+    """Middleware that refuses strangers and adds the headers that browsers keep to."""
+
+    async def middleware(request: Request, handle: Handler) -> Response:
+        response = refusal(request, access) or await handle(request)
+        for name, value in HEADERS.items():
+            response.headers[name] = value
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+    return middleware
+
+
+def refusal(request: Request, access: Access) -> Response | None:
+    """Answer to a request that is not let in; None for one that is."""
+    host = request.headers.get("host", "")
+    if access.hosts is not None and _name(host) not in access.hosts:
+        return PlainTextResponse("This server is for this machine alone.\n", 421)
+    if request.method not in SAFE_METHODS and not _same_site(request, host):
+        return PlainTextResponse("Another web site asked for this; it was refused.\n", 403)
+    if access.token is None:
+        return None
+    if same(request.cookies.get(access.cookie, ""), access.token):
+        return None
+    shown = request.query_params.get("token", "")
+    if request.method in SAFE_METHODS and same(shown, access.token):
+        # The token leaves the address, and so the history of the browser.
+        rest = urlencode([p for p in parse_qsl(request.url.query) if p[0] != "token"])
+        response = RedirectResponse(request.url.path + (f"?{rest}" if rest else ""), 303)
+        response.set_cookie(
+            access.cookie,
+            access.token,
+            max_age=YEAR_SECONDS,
+            httponly=True,
+            # Not 'strict', which would hold it back when the address is followed from a mail.
+            samesite="lax",
+        )
+        return response
+    return PlainTextResponse(
+        "Open the address with the token that cppcl annotate printed when it started.\n", 401
+    )
+
+
+def same(given: str, expected: str) -> bool:
+    """Compare two texts in a time that does not tell where they differ."""
+    return secrets.compare_digest(given.encode(), expected.encode())
+
+
+def _name(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _same_site(request: Request, host: str) -> bool:
+    """Whether a page of this server asked; programs that are no browsers say nothing of it."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return False
+    origin = request.headers.get("origin")
+    return origin is None or origin.partition("://")[2] == host

@@ -1,0 +1,283 @@
+"""Who is asked what: pairs, answers and their counts, apart from the web."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cppcl.curriculum.annotators import Reliability, Work, reliability, work
+from cppcl.curriculum.answers import CHOICES, pairs_from_answers
+from cppcl.curriculum.given_answers import (
+    GivenAnswer,
+    Kind,
+    check_annotator,
+    check_seconds,
+    read_lines,
+    write_answers,
+)
+from cppcl.curriculum.questions import Pair, least_sure, next_proposal
+from cppcl.curriculum.strengths import strengths
+from cppcl.datasets.table import Modality
+from cppcl.errors import InputError
+from deployments.annotate.database import AnswerDatabase
+from deployments.annotate.samples import AnnotationSet, Sample
+
+REPEAT_EVERY = 5
+"""Of so many questions one is about a pair that someone else answered, if there is any."""
+SHOWN_SECONDS = 300.0
+"""How long a pair that someone looks at is kept from others."""
+
+
+class Question(NamedTuple):
+    """Two pictures to be compared, and whether their pair is one of the proposals."""
+
+    left: Sample
+    right: Sample
+    proposed: bool
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the work on one modality is.
+
+    Attributes
+    ----------
+    n_proposals : int
+        Proposed pairs.
+    n_answered : int
+        Proposed pairs that someone answered.
+    n_mine : int
+        Answers of the annotator.
+    seconds : float or None
+        Their median time for an answer.
+    agreement : Reliability
+        Of all annotators.
+    """
+
+    n_proposals: int
+    n_answered: int
+    n_mine: int
+    seconds: float | None
+    agreement: Reliability
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What became of the lines of a file.
+
+    Attributes
+    ----------
+    n_new, n_known : int
+        Answers that were kept, and that were there before.
+    problems : list of (int, str)
+        Number of each line that was left out, and why.
+    """
+
+    n_new: int
+    n_known: int
+    problems: list[tuple[int, str]]
+
+
+class Session:
+    """The state behind the page; safe to use from several threads.
+
+    Parameters
+    ----------
+    annotated : AnnotationSet
+        Pictures and proposed pairs.
+    database : AnswerDatabase
+        Where answers are kept.
+    clock : callable
+        Seconds, for pairs that someone left without an answer.
+    """
+
+    def __init__(
+        self,
+        annotated: AnnotationSet,
+        database: AnswerDatabase,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.annotated = annotated
+        self.database = database
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._shown: dict[tuple[str, Modality], tuple[Pair, float]] = {}
+        self._version: tuple[int, int] | None = None
+        self._answers: dict[Modality, list[GivenAnswer]] = {}
+        self._pairs: dict[Modality, dict[str, dict[Pair, GivenAnswer]]] = {}
+        self._times: dict[Modality, Counter[Pair]] = {}
+        self._agreement: dict[Modality, Reliability] = {}
+        self._rows = {
+            modality: {sample.id: row for row, sample in enumerate(side.samples)}
+            for modality, side in annotated.sides.items()
+        }
+
+    def question(self, annotator: str, modality: Modality) -> Question | None:
+        """Return what to ask someone next: the same until it is answered; None if all is done."""
+        with self._lock:
+            self._read()
+            side, who = self.annotated.sides[modality], (annotator, modality)
+            mine = self._pairs[modality].get(annotator, {})
+            pair = self._shown[who][0] if who in self._shown else None
+            if pair is None or pair in mine:
+                pair = self._choose(annotator, modality)
+            if pair is None:
+                self._shown.pop(who, None)
+                return None
+            self._shown[who] = pair, self._clock()
+            first, second = (side.samples[row] for row in pair)
+            if _swapped(annotator, pair):
+                first, second = second, first
+            return Question(first, second, pair in set(side.proposals))
+
+    def answer(
+        self, annotator: str, modality: Modality, left: Any, right: Any, easier: Any, seconds: Any
+    ) -> bool:
+        """Keep an answer; it is on the disk when this returns.
+
+        Returns
+        -------
+        bool
+            Whether it is new.
+
+        Raises
+        ------
+        InputError
+            The pictures are not two of these, or the answer is none.
+        ContradictionError
+            The same person answered the same pair otherwise.
+        """
+        rows = self._rows[modality]
+        if left not in rows or right not in rows or left == right:
+            raise InputError(
+                f"left={left!r:.200} and right={right!r:.200} must be ids of two training "
+                f"{modality} pictures of this experiment"
+            )
+        if easier not in CHOICES:
+            raise InputError(f"easier={easier!r:.200} must be one of {', '.join(CHOICES)}")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        given = GivenAnswer(left, right, easier, annotator, check_seconds(seconds), now)
+        return self.database.add(given)
+
+    def undo(self, annotator: str, modality: Modality) -> bool:
+        """Take back the last answer of someone, and ask it again; False if there is none."""
+        rows = self._rows[modality]
+        with self._lock:
+            taken = self.database.undo(annotator, rows)
+            if taken is None:
+                return False
+            a, b = sorted(rows[name] for name in taken.pair)
+            self._shown[annotator, modality] = (a, b), self._clock()
+            return True
+
+    def progress(self, annotator: str | None, modality: Modality) -> Progress:
+        """Count what was done."""
+        with self._lock:
+            self._read()
+            proposals, times = self.annotated.sides[modality].proposals, self._times[modality]
+            mine = list(self._pairs[modality].get(annotator or "", {}).values())
+            return Progress(
+                len(proposals),
+                sum(pair in times for pair in proposals),
+                len(mine),
+                work(mine)[0].seconds if mine else None,
+                self._agreement[modality],
+            )
+
+    def work(self) -> list[Work]:
+        """What each annotator did, over both modalities."""
+        return work(self.database.answers())
+
+    def export(self, kind: Kind, modality: Modality | None = None) -> str:
+        """Text of a table of answers, of one modality or of both."""
+        kinds = self.annotated.modality_of
+        answers = self.database.answers()
+        return write_answers(
+            (a for a in answers if modality is None or kinds[a.sample_a] == modality), kind
+        )
+
+    def take_in(self, text: str, kind: Kind, annotator: str = "imported") -> ImportReport:
+        """Import a table of answers; lines that are wrong are left out and reported.
+
+        Raises
+        ------
+        InputError
+            If the head of a table lacks a column.
+        """
+        good: list[tuple[int, GivenAnswer]] = []
+        problems: list[tuple[int, str]] = []
+        for line in read_lines(text, kind, annotator=check_annotator(annotator)):
+            problem = line.problem
+            if line.answer is not None:
+                problem = self._problem(line.answer)
+                if not problem:
+                    good.append((line.number, line.answer))
+            if problem:
+                problems.append((line.number, problem))
+        outcomes = self.database.add_imported(answer for _, answer in good)
+        for (number, _), outcome in zip(good, outcomes, strict=True):
+            if outcome not in ("", "known"):
+                problems.append((number, outcome))
+        return ImportReport(outcomes.count(""), outcomes.count("known"), sorted(problems))
+
+    def _problem(self, answer: GivenAnswer) -> str:
+        """Say what keeps an answer of a file from being of use; nothing does as a rule."""
+        names = (answer.sample_a, answer.sample_b)
+        unknown = [name for name in names if name not in self.annotated.modality_of]
+        if unknown:
+            return (
+                f"{' and '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} no "
+                f"sample of the experiment {self.annotated.experiment!r}"
+            )
+        if len({self.annotated.modality_of[name] for name in names}) > 1:
+            return f"{names[0]!r} and {names[1]!r} are a sketch and an image; they have no order"
+        return ""
+
+    def _choose(self, annotator: str, modality: Modality) -> Pair | None:
+        side, times = self.annotated.sides[modality], self._times[modality]
+        mine = self._pairs[modality].get(annotator, {}).keys()
+        latest = self._clock() - SHOWN_SECONDS
+        shown = {
+            pair
+            for (who, what), (pair, since) in self._shown.items()
+            if what == modality and who != annotator and since > latest
+        }
+        again = len(mine) % REPEAT_EVERY == REPEAT_EVERY - 1
+        pair = next_proposal(side.proposals, times, mine, shown, again=again)
+        if pair is not None:
+            return pair
+        ids = [sample.id for sample in side.samples]
+        easiness = strengths(pairs_from_answers(self._answers[modality], ids).pairs)
+        easiness[~side.usable] = np.nan
+        return least_sure(easiness, side.classes, times, mine, shown)
+
+    def _read(self) -> None:
+        """Read the answers anew where they changed."""
+        version = self.database.version
+        if version == self._version:
+            return
+        answers = self.database.answers()
+        for modality, rows in self._rows.items():
+            of = [a for a in answers if a.sample_a in rows and a.sample_b in rows]
+            by: dict[str, dict[Pair, GivenAnswer]] = {}
+            for given in of:
+                a, b = sorted((rows[given.sample_a], rows[given.sample_b]))
+                by.setdefault(given.annotator, {})[a, b] = given
+            self._answers[modality] = of
+            self._pairs[modality] = by
+            self._times[modality] = Counter(pair for mine in by.values() for pair in mine)
+            self._agreement[modality] = reliability(of)
+        self._version = version
+
+
+def _swapped(annotator: str, pair: Pair) -> bool:
+    """Whether the higher row is shown on the left: by chance, and the same on every look."""
+    seed = np.random.SeedSequence([*annotator.encode(), *pair])
+    return bool(seed.generate_state(1)[0] & 1)
