@@ -34,20 +34,22 @@ N_LEVELS = 1000
 """Quantiles of a cue that are learned."""
 CANDIDATE_SCALE = (0.1, 1.0)
 """Square root of the share of the picture that candidates cover."""
+ANYWHERE = 10
+"""One in so many candidates is measured without being drawn."""
 EDGE_SIGMA = 1.0
 FELZENSZWALB = {"scale": 450.0, "sigma": 0.5, "min_size": 200.0}
 """Of a picture of 60,000 pixels; the latter two shrink with the side of smaller ones."""
 
 
 class Measured(NamedTuple):
-    """Proposals of a picture and their cues."""
+    """Windows of a picture and their cues: n that were drawn, then some of anywhere."""
 
     windows: NDArray[np.float64]
-    """(n, 4) in the unit square."""
+    """(n + r, 4) in the unit square."""
     pixels: NDArray[np.int64]
-    """(n, 4) in pixels of the shrunk picture."""
+    """(n + r, 4) in pixels of the shrunk picture."""
     cues: NDArray[np.float64]
-    """(n_cues, n), higher is more like an object."""
+    """(n_cues, n + r), higher is more like an object."""
     maps: dict[str, NDArray[Any]]
     """What the cues were measured on."""
 
@@ -70,17 +72,19 @@ class Objectness(LearningExtractor):
 
     .. math:: \mathrm{median}_{30\ best}\;
               \frac1k \Big(\log a_w + \sum_c \log F_c(w)\Big)
-              - \mathrm{mean}_{all}\; \frac1k \sum_c \log F_c(w)
+              - \mathrm{mean}_{anywhere}\; \frac1k \sum_c \log F_c(w)
 
-    of k cues, with :math:`a_w` the share of the image that a window covers: easy are large
-    objects that stand out from the rest of their image.
+    of k cues, with :math:`a_w` the share of the image that a window covers and the mean over
+    windows that are not drawn by saliency: easy are large objects that stand out from the rest
+    of their image.
 
     Parameters
     ----------
     n_windows : int
         Windows that are drawn and measured; the median is over all where there are fewer than 30.
     n_candidates : int
-        Windows from which they are drawn, the same for all pictures relative to their sides.
+        Windows from which they are drawn, the same for all pictures relative to their sides; a
+        tenth of them stand for anywhere in the image.
     overlap : float
         Largest intersection over union of two of the 30, above 0 and at most 1.
     edge_density : bool
@@ -177,21 +181,22 @@ class Objectness(LearningExtractor):
 
     def scored_windows(self, picture: Picture) -> ScoredWindows:
         """Measure and score the windows of a picture, by logarithms where relative."""
-        measured = self.measure(picture)
-        scores = np.log(distribution_values(measured.cues, self.learned("quantiles"))).mean(axis=0)
-        best = highest(measured.pixels, scores, self.overlap, N_BEST)
+        measured, n = self.measure(picture), self.n_windows
+        places = distribution_values(measured.cues, self.learned("quantiles"))
+        scores, anywhere = np.split(np.log(places).mean(axis=0), [n])
+        best = highest(measured.pixels[:n], scores, self.overlap, N_BEST)
         if self.easiness == "printed":
             scores = np.exp(scores)
             easiness = float(np.median(scores[best]))
         else:
-            scores = scores - scores.mean()
+            scores = scores - anywhere.mean()
             sides = measured.windows[best, 2:] - measured.windows[best, :2]
             size = np.log(sides.prod(axis=1)) / len(measured.cues)
             easiness = float(np.median(scores[best] + size))
-        return ScoredWindows(measured.windows, scores, best, easiness, measured.maps)
+        return ScoredWindows(measured.windows[:n], scores, best, easiness, measured.maps)
 
     def measure(self, picture: Picture) -> Measured:
-        """Draw windows of a picture and measure their cues."""
+        """Draw windows of a picture, add some of anywhere, and measure their cues."""
         small = shrink(picture, LONGEST_SIDE)
         height, width = small.shape[:2]
         candidates, chances = draws(self.n_candidates, self.seed)
@@ -201,11 +206,12 @@ class Objectness(LearningExtractor):
         # sample without replacement in proportion to these.
         keys = np.log(saliency.mean(axis=0) + 1e-12) + chances
         drawn = np.sort(np.argpartition(-keys, self.n_windows - 1)[: self.n_windows])
-        windows = candidates[drawn]
+        chosen = np.concatenate([drawn, np.arange(-(-self.n_candidates // ANYWHERE))])
+        windows = candidates[chosen]
         pixels = to_pixels(windows, width, height)
         regions = superpixels(small)
         cues = [
-            saliency[:, drawn].max(axis=0),
+            saliency[:, chosen].max(axis=0),
             colour_contrasts(colour_bins(small), pixels),
             1 - straddling(regions, pixels),
         ]
