@@ -87,15 +87,16 @@ function ask() {
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
+    const choice = event.submitter.value;
+    if (seen === null && choice !== "skip") return; // nobody can have compared them yet
+    let seconds = "";
     if (seen !== null) {
       const now = performance.now();
       const unseen = hidden + (away === null ? 0 : now - away);
-      form.elements.seconds.value = (Math.max(0, now - seen - unseen) / 1000).toFixed(2);
-    } else {
-      form.elements.seconds.value = "";
+      seconds = (Math.max(0, now - seen - unseen) / 1000).toFixed(2);
     }
     const fields = new URLSearchParams(new FormData(form));
-    const choice = event.submitter.value;
+    fields.set("seconds", seconds);
     fields.set("easier", choice);
     send("/answer", fields, choice === "skip" ? "Skipped." : `Saved: ${choice === "a" ? "left" : "right"} is easier.`);
   });
