@@ -1,0 +1,140 @@
+"""A small experiment to annotate, and clients of its page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+STAMP = "20200101T000000000000Z"
+
+
+@pytest.fixture(scope="session")
+def record_shapes(
+    draw_pictures: Callable[..., Path], extracting_here: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Store what a run up to its features leaves, with an extractor, and record it."""
+
+    def make(folder: Path, *, extractor: str = "hog", per_class: int = 6) -> Any:
+        from tasks.extract import extract_features
+        from tasks.fetch import fetch_data
+        from tasks.split import split_table
+        from tasks.workspace import Workspace
+
+        root = draw_pictures(folder / "shapes", per_class=per_class)
+        place = Workspace(folder / "workspace")
+        options = {"root": root, "pairing": "name"}
+        table = fetch_data(workspace=place, name="folder", options=options, key_parameters={})
+        splits = [
+            split_table(
+                workspace=place,
+                table=table.reference,
+                rule="category",
+                options={"train_share": share, "minimum_groups": 2},
+                seed=0,
+            ).reference
+            for share in (0.7, 0.5)
+        ]
+        chosen: dict[str, Any] = {"size": [8, 8]} if extractor == "pixels" else {}
+        with extracting_here():
+            features = [
+                extract_features(
+                    workspace=place,
+                    table=table.reference,
+                    modality=modality,
+                    extractor=extractor,
+                    options=chosen,
+                    longest_side=40,
+                    block_rows=5,
+                ).reference
+                for modality in ("sketch", "image")
+            ]
+        compute = {"cluster": "local", "workers": 1, "memory_per_worker": "1GiB"}
+        place.record_run(
+            "shapes",
+            STAMP,
+            {
+                "experiment": "shapes",
+                "artifacts": {"fetch": table.reference.key, "split": splits[0].key},
+                "all_artifacts": [str(r) for r in (table.reference, *splits, *features)],
+                "configuration": {"longest_side": 40, "block_rows": 5, "compute": compute},
+            },
+        )
+        return place
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def shapes_place(
+    tmp_path_factory: pytest.TempPathFactory, record_shapes: Callable[..., Any]
+) -> Any:
+    """Workspace of an experiment `shapes` that stored HOG; to be read, not changed."""
+    return record_shapes(tmp_path_factory.mktemp("annotated"))
+
+
+@pytest.fixture(scope="session")
+def annotated(shapes_place: Any) -> Any:
+    """What is annotated of it."""
+    from deployments.annotate.samples import gather
+
+    return gather(shapes_place, "shapes")
+
+
+class Browser:
+    """A synchronous client of an application, with the cookies of one browser."""
+
+    def __init__(self, app: Any, base: str = "http://127.0.0.1:8765") -> None:
+        transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+        self.client = httpx.AsyncClient(transport=transport, base_url=base)
+
+    def get(self, address: str, **options: Any) -> httpx.Response:
+        return self.request("GET", address, **options)
+
+    def post(self, address: str, **options: Any) -> httpx.Response:
+        return self.request("POST", address, **options)
+
+    def request(self, method: str, address: str, **options: Any) -> httpx.Response:
+        return asyncio.run(self.client.request(method, address, **options))
+
+
+@pytest.fixture
+def database(tmp_path: Path, annotated: Any) -> Any:
+    """An empty database of the experiment."""
+    from deployments.annotate.database import AnswerDatabase
+
+    made = AnswerDatabase(tmp_path / "answers.sqlite", "shapes", annotated.modality_of)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def session(annotated: Any, database: Any) -> Any:
+    """A session whose clock stands still unless it is set."""
+    from deployments.annotate.session import Session
+
+    made = Session(annotated, database, clock=lambda: made.now)  # type: ignore[attr-defined]
+    made.now = 0.0  # type: ignore[attr-defined]
+    return made
+
+
+@pytest.fixture
+def open_browser(session: Any) -> Callable[..., Browser]:
+    """Browser on the page of the session, with or without a token on the server."""
+    from deployments.annotate.app import make_app
+    from deployments.annotate.security import Access, access_for
+
+    def make(access: Access | None = None, **options: Any) -> Browser:
+        return Browser(make_app(session, access or access_for("127.0.0.1", 8765)), **options)
+
+    return make
+
+
+@pytest.fixture
+def browser(open_browser: Callable[..., Browser]) -> Browser:
+    """Browser on the page of a server for this machine alone."""
+    return open_browser()

@@ -1,0 +1,547 @@
+"""The annotation page: who is asked what, what is kept, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cppcl.curriculum.answers import pairs_from_answers, read_answers
+from deployments.annotate.security import Access, access_for
+
+JSON = {"Accept": "application/json"}
+Question = dict[str, Any]
+
+
+def ask(browser: Any, annotator: str, modality: str = "sketch") -> Question | None:
+    """The pair that the page shows."""
+    response = browser.get("/ask", params={"annotator": annotator, "modality": modality})
+    assert response.status_code == 200
+    page = response.text
+    if 'name="left"' not in page:
+        return None
+    return {
+        side: unescape(page.split(f'name="{side}" value="')[1].split('"')[0]) for side in SIDES
+    }
+
+
+SIDES = ("left", "right")
+
+
+def answer(browser: Any, annotator: str, shown: Question, easier: str = "a", **more: Any) -> Any:
+    """Post an answer as the script of the page does."""
+    form = {"annotator": annotator, "modality": "sketch", "seconds": "1.5", "easier": easier}
+    form |= {side: shown[side] for side in SIDES} | more
+    return browser.post("/answer", data=form, headers=JSON)
+
+
+def pair_of(shown: Question) -> frozenset[str]:
+    return frozenset(shown[side] for side in SIDES)
+
+
+def answer_all(browser: Any, annotator: str, rule: Callable[[Question], str]) -> list[Question]:
+    """Answer until nothing is left."""
+    asked = []
+    shown = ask(browser, annotator)
+    while shown is not None:
+        asked.append(shown)
+        state = answer(browser, annotator, shown, rule(shown)).json()
+        found = state["question"]
+        shown = None if found is None else {side: found[side]["id"] for side in SIDES}
+    return asked
+
+
+def exported(browser: Any, **query: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(browser.get("/answers.csv", params=query).text)))
+
+
+class TestAsking:
+    def test_the_start_page_has_the_instruction_and_what_is_asked(
+        self, browser: Any, annotated: Any
+    ) -> None:
+        page = browser.get("/").text
+        assert "easy ones have more details" in page
+        assert "little clutter" in page
+        assert f"<td>{len(annotated.sides['sketch'].proposals)}</td>" in page
+        assert '<label for="annotator">' in page
+
+    def test_proposals_come_first_in_their_order_then_what_is_least_sure(
+        self, browser: Any, annotated: Any
+    ) -> None:
+        side = annotated.sides["sketch"]
+        asked = answer_all(browser, "Ada", lambda shown: "a")
+        ids = [sample.id for sample in side.samples]
+        pairs = [frozenset({ids[a], ids[b]}) for a, b in side.proposals]
+        found = [pair_of(shown) for shown in asked]
+        assert found[: len(pairs)] == pairs
+        assert len(set(found)) == len(found) > len(pairs)
+        # Classes of 4: the three neighbours in the order of easiness are all there are.
+        assert len(found) == 3 * 6
+        labels = {sample.id: sample.label for sample in side.samples}
+        assert all(len({labels[name] for name in pair}) == 1 for pair in found)
+
+    def test_a_reload_shows_the_same_pair(self, browser: Any) -> None:
+        first = ask(browser, "Ada")
+        assert ask(browser, "Ada") == first
+        assert first is not None
+        assert ask(browser, "Ada", "image") != first
+
+    def test_two_annotators_are_not_shown_the_same_pair(self, browser: Any) -> None:
+        mine, theirs = ask(browser, "Ada"), ask(browser, "Bo")
+        assert mine
+        assert theirs
+        assert pair_of(mine) != pair_of(theirs)
+        for _ in range(3):
+            answer(browser, "Ada", mine)
+            mine = ask(browser, "Ada")
+            assert mine
+            assert pair_of(mine) != pair_of(theirs)
+
+    def test_a_pair_that_someone_left_is_asked_again(self, browser: Any, session: Any) -> None:
+        left = ask(browser, "Ada")
+        session.now = 299.0
+        assert pair_of(ask(browser, "Bo")) != pair_of(left)  # type: ignore[arg-type]
+        session.now = 301.0
+        assert ask(browser, "Cy") is not None
+        assert pair_of(ask(browser, "Cy")) == pair_of(left)  # type: ignore[arg-type]
+
+    def test_every_fifth_question_is_one_that_someone_answered(self, browser: Any) -> None:
+        first = ask(browser, "Ada")
+        assert first
+        answer(browser, "Ada", first)
+        found = []
+        for _ in range(5):
+            shown = ask(browser, "Bo")
+            assert shown
+            found.append(pair_of(shown))
+            answer(browser, "Bo", shown)
+        assert found[4] == pair_of(first)
+        assert pair_of(first) not in found[:4]
+
+    def test_sides_are_drawn_for_every_annotator(self, browser: Any, annotated: Any) -> None:
+        rows = {sample.id: k for k, sample in enumerate(annotated.sides["sketch"].samples)}
+        lower = []
+        for number in range(40):
+            shown = ask(browser, f"annotator {number}")
+            assert shown
+            lower.append(rows[shown["left"]] < rows[shown["right"]])
+            answer(browser, f"annotator {number}", shown)
+        assert 8 < sum(lower) < 32
+
+    def test_agreement_and_times_are_shown(self, browser: Any) -> None:
+        answer_all(browser, "Ada", lambda shown: "a" if shown["left"] < shown["right"] else "b")
+        answer_all(browser, "Bo", lambda shown: "a" if shown["left"] < shown["right"] else "b")
+        page = browser.get("/").text
+        assert "<td>1.00</td>" in page
+        assert page.count("<td>1.5 s</td>") == 2
+        done = browser.get("/ask", params={"annotator": "Ada", "modality": "sketch"}).text
+        assert "You have compared every pair" in done
+
+    def test_without_the_script_an_answer_leads_to_the_next_page(self, browser: Any) -> None:
+        shown = ask(browser, "Ada L")
+        assert shown
+        form = {"annotator": "Ada L", "modality": "sketch", "easier": "skip", "seconds": ""}
+        response = browser.post("/answer", data=form | shown)
+        assert response.status_code == 303
+        assert response.headers["location"] == "/ask?annotator=Ada+L&modality=sketch"
+        assert ask(browser, "Ada L") != shown
+
+
+class TestKeeping:
+    def test_an_answer_is_kept_as_it_was_given(self, browser: Any) -> None:
+        shown = ask(browser, "Ada")
+        assert shown
+        state = answer(browser, "Ada", shown, "b").json()
+        assert state["progress"] == {
+            "proposals": state["progress"]["proposals"],
+            "answered": 1,
+            "mine": 1,
+            "seconds": 1.5,
+            "alpha": None,
+            "shared": 0,
+        }
+        (row,) = exported(browser)
+        assert row.pop("answered_at").endswith("+00:00")
+        assert row == {
+            "sample_a": shown["left"],
+            "sample_b": shown["right"],
+            "easier": "b",
+            "annotator": "Ada",
+            "seconds": "1.5",
+        }
+
+    def test_the_same_answer_twice_is_one_and_another_is_refused(self, browser: Any) -> None:
+        shown = ask(browser, "Ada")
+        assert shown
+        assert answer(browser, "Ada", shown, "a").status_code == 200
+        assert answer(browser, "Ada", shown, "a").status_code == 200
+        turned = {"left": shown["right"], "right": shown["left"]}
+        assert answer(browser, "Ada", turned, "b").status_code == 200
+        for other in (answer(browser, "Ada", turned, "a"), answer(browser, "Ada", shown, "skip")):
+            assert other.status_code == 409
+            assert "answered" in other.json()["error"]
+        assert answer(browser, "Bo", shown, "b").status_code == 200
+        assert [row["easier"] for row in exported(browser)] == ["a", "b"]
+
+    def test_undo_takes_back_one_after_the_other_and_asks_again(self, browser: Any) -> None:
+        asked = []
+        for easier in ("a", "skip", "b"):
+            shown = ask(browser, "Ada")
+            asked.append(shown)
+            answer(browser, "Ada", shown, easier)  # type: ignore[arg-type]
+        answer(browser, "Bo", ask(browser, "Bo"))  # type: ignore[arg-type]
+        who = {"annotator": "Ada", "modality": "sketch"}
+        for shown in reversed(asked):
+            found = browser.post("/undo", data=who, headers=JSON).json()["question"]
+            assert {side: found[side]["id"] for side in SIDES} == shown
+            assert ask(browser, "Ada") == shown
+        assert browser.post("/undo", data=who, headers=JSON).status_code == 409
+        assert [row["annotator"] for row in exported(browser)] == ["Bo"]
+        # Of images nothing was answered.
+        image = who | {"modality": "image", "annotator": "Bo"}
+        assert browser.post("/undo", data=image).status_code == 409
+
+    def test_many_at_once_lose_nothing(self, session: Any, database: Any) -> None:
+        def work(annotator: str) -> list[tuple[str, str, str]]:
+            given = []
+            for number in range(12):
+                shown = session.question(annotator, "sketch")
+                easier = ("a", "b", "skip")[number % 3]
+                session.answer(annotator, "sketch", shown.left.id, shown.right.id, easier, None)
+                given.append((shown.left.id, shown.right.id, easier))
+            return given
+
+        names = [f"annotator {number}" for number in range(6)]
+        with ThreadPoolExecutor(6) as pool:
+            given = dict(zip(names, pool.map(work, names), strict=True))
+        for name in names:
+            kept = [a for a in database.answers() if a.annotator == name]
+            assert [(a.sample_a, a.sample_b, a.easier) for a in kept] == given[name]
+
+    @pytest.mark.parametrize("kind", ["csv", "jsonl"])
+    def test_curricula_read_what_is_exported(
+        self, kind: str, browser: Any, annotated: Any, tmp_path: Path
+    ) -> None:
+        answer_all(browser, "Ada", lambda shown: "a")
+        shown = ask(browser, "Ada", "image")
+        answer(browser, "Ada", shown, "b", modality="image")  # type: ignore[arg-type]
+        path = tmp_path / f"answers.{kind}"
+        for query, n in (({}, 19), ({"modality": "sketch"}, 18), ({"modality": "image"}, 1)):
+            path.write_bytes(browser.get(f"/answers.{kind}", params=query).content)
+            assert len(read_answers(path)) == n
+        ids = [sample.id for sample in annotated.sides["image"].samples]
+        (pair,) = pairs_from_answers(read_answers(path), ids).pairs.pairs
+        assert [ids[row] for row in pair] == [shown["left"], shown["right"]]  # type: ignore[index]
+
+
+class TestImporting:
+    def test_what_was_exported_comes_back_whole(
+        self, browser: Any, open_browser: Any, annotated: Any, tmp_path: Path
+    ) -> None:
+        from deployments.annotate.database import AnswerDatabase
+        from deployments.annotate.session import Session
+
+        answer_all(browser, "Ada", lambda shown: "skip")
+        for kind in ("csv", "jsonl"):
+            text = browser.get(f"/answers.{kind}").text
+            assert browser.post(f"/import?kind={kind}", content=text).json() == {
+                "n_new": 0,
+                "n_known": 18,
+                "problems": [],
+            }
+            file = tmp_path / f"{kind}.sqlite"
+            other = Session(annotated, AnswerDatabase(file, "shapes", annotated.modality_of))
+            assert other.take_in(text, kind).n_new == 18  # type: ignore[arg-type]
+            assert other.export(kind) == text  # type: ignore[arg-type]
+            other.database.close()
+
+    def test_lines_are_reported_one_by_one(self, browser: Any, annotated: Any) -> None:
+        s, t, u = (sample.id for sample in annotated.sides["sketch"].samples[:3])
+        image = annotated.sides["image"].samples[0].id
+        lines = [
+            {"sample_a": s, "sample_b": t, "easier": "a", "annotator": "Ada"},
+            {"sample_a": t, "sample_b": s, "easier": "a", "annotator": "Ada"},  # contradicts
+            {"sample_a": t, "sample_b": s, "easier": "b", "annotator": "Ada"},  # says the same
+            {"sample_a": s, "sample_b": "nowhere", "easier": "a"},
+            {"sample_a": s, "sample_b": image, "easier": "a"},
+            {"sample_a": s, "sample_b": u, "easier": "maybe"},
+            {"sample_a": s, "sample_b": t, "easier": "b", "annotator": "Bo"},
+        ]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        report = browser.post("/import?kind=jsonl", content=text).json()
+        assert (report["n_new"], report["n_known"]) == (2, 1)
+        assert [number for number, _ in report["problems"]] == [2, 4, 5, 6]
+        words = ("before", "'nowhere' is no sample", "a sketch and an image", "'maybe'")
+        for (_, problem), word in zip(report["problems"], words, strict=True):
+            assert word in problem
+        assert [row["annotator"] for row in exported(browser)] == ["Ada", "Bo"]
+
+    def test_imported_answers_count_and_are_not_taken_back(
+        self, browser: Any, annotated: Any
+    ) -> None:
+        side = annotated.sides["sketch"]
+        a, b = (side.samples[row].id for row in side.proposals[0])
+        table = f"sample_a,sample_b,easier,annotator\n{a},{b},a,Ada\n"
+        assert browser.post("/import?kind=csv", content=table).json()["n_new"] == 1
+        assert pair_of(ask(browser, "Ada")) != {a, b}  # type: ignore[arg-type]
+        who = {"annotator": "Ada", "modality": "sketch"}
+        assert browser.post("/undo", data=who).status_code == 409
+
+    def test_a_file_of_another_kind_is_refused(self, browser: Any) -> None:
+        for query, content, word in (
+            ("kind=csv", b"a,b\n1,2\n", "lacks the columns"),
+            ("kind=csv", b"\xff\xfe", "UTF-8"),
+            ("kind=exe", b"", "kind='exe'"),
+            ("", b"", "kind=''"),
+        ):
+            response = browser.post(f"/import?{query}", content=content, headers=JSON)
+            assert response.status_code == 422
+            assert word in response.json()["error"]
+
+
+class TestPictures:
+    def test_pictures_are_served_by_the_ids_of_training_samples(
+        self, browser: Any, annotated: Any, shapes_place: Any
+    ) -> None:
+        for side in annotated.sides.values():
+            for sample in side.samples[:3]:
+                response = browser.get("/picture", params={"id": sample.id})
+                assert response.status_code == 200
+                with Image.open(io.BytesIO(response.content)) as shown:
+                    assert response.headers["content-type"] == f"image/{shown.format.lower()}"  # type: ignore[union-attr]
+                    with Image.open(annotated.root / sample.path) as drawn:
+                        np.testing.assert_array_equal(shown.convert("RGB"), drawn)
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "",
+            "../workspace/store",
+            "/etc/passwd",
+            "sketches/circle/0.png",
+            "sketches/../../workspace/runs/shapes-20200101T000000000000Z.json",
+            "..%2f..%2fetc%2fpasswd",
+            "\x00",
+            "x" * 5000,
+        ],
+    )
+    def test_paths_are_no_ids(self, name: str, browser: Any, annotated: Any) -> None:
+        assert (annotated.root / "sketches/circle/0.png").is_file()
+        assert name not in annotated.modality_of
+        assert browser.get("/picture", params={"id": name}).status_code == 404
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "/static/../app.py",
+            "/static/..%2fapp.py",
+            "/static/%2e%2e/%2e%2e/cli.py",
+            "/static//etc/passwd",
+            "/static/annotate.css/",
+            "/templates/ask.html",
+            "/answers.sqlite",
+            "/answers.csv/../../x",
+            "/docs",
+            "/openapi.json",
+        ],
+    )
+    def test_nothing_else_is_served(self, address: str, browser: Any) -> None:
+        assert browser.get(address).status_code in (307, 404)
+
+    def test_test_pictures_are_not_served(self, browser: Any, annotated: Any) -> None:
+        served = {s.id for side in annotated.sides.values() for s in side.samples}
+        others = sorted(set(annotated.modality_of) - served)
+        assert others
+        assert {browser.get("/picture", params={"id": o}).status_code for o in others} == {404}
+
+    def test_a_changed_or_missing_or_huge_file_is_named(
+        self,
+        record_shapes: Callable[..., Any],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        from cppcl.errors import PictureError
+        from deployments.annotate import pictures
+        from deployments.annotate.samples import gather
+
+        found = gather(record_shapes(tmp_path, per_class=4), "shapes")
+        samples = found.sides["sketch"].samples
+        shown = pictures.Pictures(found)
+        (found.root / samples[0].path).write_bytes((found.root / samples[1].path).read_bytes())
+        with pytest.raises(PictureError, match=r"changed since the experiment was run"):
+            shown[samples[0].id]
+        (found.root / samples[1].path).unlink()
+        with pytest.raises(PictureError, match=r"cannot be read \(No such file"):
+            shown[samples[1].id]
+        monkeypatch.setattr(pictures, "LARGEST_FILE", 10)
+        with pytest.raises(PictureError, match="larger than"):
+            shown[samples[2].id]
+
+    def test_little_is_kept_in_memory(self, annotated: Any, monkeypatch: Any) -> None:
+        from deployments.annotate import pictures
+
+        monkeypatch.setattr(pictures, "KEPT_BYTES", 600)
+        shown = pictures.Pictures(annotated)
+        for sample in annotated.sides["sketch"].samples:
+            assert shown[sample.id] == shown[sample.id]
+        sizes = [len(encoded.content) for encoded in shown._kept.values()]
+        assert sum(sizes) == shown._size <= 600
+
+
+class TestRefusing:
+    @pytest.mark.parametrize(
+        ("form", "word"),
+        [
+            ({"modality": ""}, "modality=''"),
+            ({"modality": "audio"}, "modality='audio'"),
+            ({"annotator": ""}, "name ''"),
+            ({"annotator": "=cmd()"}, "name '=cmd()'"),
+            ({"annotator": "x" * 65}, "at most 64"),
+            ({"easier": "c"}, "easier='c'"),
+            ({"easier": None}, "easier=None"),
+            ({"left": "nowhere"}, "left='nowhere'"),
+            ({"left": None}, "left=None"),
+            ({"right": "<script>"}, "right='<script>'"),
+            ({"seconds": "nan"}, "seconds='nan'"),
+            ({"seconds": "-1"}, "seconds='-1'"),
+        ],
+    )
+    def test_malformed_answers(
+        self, form: dict[str, Any], word: str, browser: Any, annotated: Any
+    ) -> None:
+        shown = ask(browser, "Ada")
+        assert shown
+        good = {"annotator": "Ada", "modality": "sketch", "easier": "a", "seconds": "1"} | shown
+        sent = {name: value for name, value in {**good, **form}.items() if value is not None}
+        response = browser.post("/answer", data=sent, headers=JSON)
+        assert response.status_code == 422
+        assert word in response.json()["error"]
+        page = browser.post("/answer", data=sent)
+        assert page.status_code == 422
+        assert "<script>" not in page.text
+        assert exported(browser) == []
+
+    def test_pairs_that_are_none(self, browser: Any, annotated: Any) -> None:
+        one, image = (annotated.sides[m].samples[0].id for m in ("sketch", "image"))
+        test = sorted(
+            name
+            for name, modality in annotated.modality_of.items()
+            if modality == "sketch"
+            and name not in {s.id for s in annotated.sides["sketch"].samples}
+        )[0]
+        for other in (one, image, test):
+            shown = {"left": one, "right": other}
+            assert answer(browser, "Ada", shown).status_code == 422
+
+    @pytest.mark.parametrize(
+        "body", [b"\xff", b"easier=%ff", b"&".join(b"a%d=1" % k for k in range(50)), b"{}", b""]
+    )
+    def test_bodies_that_are_no_form(self, body: bytes, browser: Any) -> None:
+        for address in ("/answer", "/undo"):
+            response = browser.post(address, content=body, headers=JSON)
+            assert response.status_code == 422
+            assert response.json()["error"]
+
+    def test_bodies_that_are_too_large(self, browser: Any, monkeypatch: Any) -> None:
+        from deployments.annotate import app
+
+        response = browser.post("/answer", content=b"a=" + b"x" * app.LARGEST_FORM)
+        assert response.status_code == 413
+        monkeypatch.setattr(app, "LARGEST_IMPORT", 100)
+        assert browser.post("/import?kind=csv", content=b"x" * 101).status_code == 413
+
+    def test_names_are_shown_as_text(self, browser: Any) -> None:
+        name = "A<b>&\"'"
+        page = browser.get("/ask", params={"annotator": name, "modality": "sketch"}).text
+        assert "A&lt;b&gt;&amp;&#34;&#39;" in page
+        assert "A<b>" not in page
+        answer(browser, name, ask(browser, name))  # type: ignore[arg-type]
+        assert "A<b>" not in browser.get("/").text
+
+    def test_wrong_methods_and_addresses(self, browser: Any) -> None:
+        assert browser.get("/answer").status_code == 405
+        assert browser.request("DELETE", "/").status_code == 405
+        page = browser.get("/nowhere")
+        assert page.status_code == 404
+        assert "Back to the start" in page.text
+        assert browser.get("/ask").status_code == 422
+
+
+class TestStrangers:
+    def test_every_answer_carries_the_headers(self, browser: Any, open_browser: Any) -> None:
+        addresses = ("/", "/nowhere", "/picture?id=x", "/static/annotate.js", "/answers.csv")
+        stranger = open_browser(Access("secret", None, "c"))
+        for response in [*map(browser.get, addresses), stranger.get("/")]:
+            assert "default-src 'none'" in response.headers["content-security-policy"]
+            assert "unsafe" not in response.headers["content-security-policy"]
+            assert response.headers["x-content-type-options"] == "nosniff"
+            assert response.headers["x-frame-options"] == "DENY"
+            assert response.headers["referrer-policy"] == "same-origin"
+        assert browser.get("/").headers["cache-control"] == "no-store"
+
+    def test_pages_keep_to_their_policy(self, browser: Any) -> None:
+        ask_page = browser.get("/ask", params={"annotator": "Ada", "modality": "sketch"})
+        for page in (browser.get("/").text, ask_page.text):
+            assert "style=" not in page
+            assert " onclick" not in page
+            assert "http" not in page.replace("http-equiv", "")
+            assert page.count("<script") == page.count('<script src="/static/annotate.js"')
+
+    def test_a_token_opens_once_and_then_the_cookie_does(self, open_browser: Any) -> None:
+        access = access_for("192.0.2.1", 9000)
+        assert access.token
+        assert access.token != access_for("192.0.2.1", 9000).token
+        browser = open_browser(access, base="http://192.0.2.1:9000")
+        for address in ("/", "/picture?id=x", "/static/annotate.js", "/answers.csv", "/?token=x"):
+            assert browser.get(address).status_code == 401
+        post = {"annotator": "Ada", "modality": "sketch"}
+        assert browser.post("/answer", data=post).status_code == 401
+        assert browser.post(f"/undo?token={access.token}", data=post).status_code == 401
+        response = browser.get(f"/ask?annotator=A+B&token={access.token}&modality=sketch")
+        assert response.status_code == 303
+        assert response.headers["location"] == "/ask?annotator=A+B&modality=sketch"
+        cookie = response.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=lax" in cookie
+        assert browser.get("/").status_code == 200
+        shown = ask(browser, "Ada")
+        assert shown
+        assert answer(browser, "Ada", shown).status_code == 200
+        # Another browser has no cookie.
+        assert open_browser(access).get("/").status_code == 401
+
+    def test_this_machine_needs_no_token_and_has_no_other_name(self, browser: Any) -> None:
+        assert access_for("127.0.0.1", 1).token is None
+        assert access_for("::1", 1).token is None
+        assert access_for("localhost", 1).token is None
+        assert access_for("0.0.0.0", 1).token
+        for host in ("localhost:1", "127.0.0.1", "[::1]:8765"):
+            assert browser.get("/", headers={"Host": host}).status_code == 200
+        for host in ("evil.example", "127.0.0.1.evil.example", "", "[", "evil@evil.example"):
+            assert browser.get("/", headers={"Host": host}).status_code == 421
+
+    def test_other_sites_cannot_answer(self, browser: Any) -> None:
+        shown = ask(browser, "Ada")
+        assert shown
+        form = {"annotator": "Ada", "modality": "sketch", "easier": "a"} | shown
+        for headers in (
+            {"Origin": "https://evil.example"},
+            {"Origin": "null"},
+            {"Origin": "http://127.0.0.1:1"},
+            {"Sec-Fetch-Site": "cross-site"},
+            {"Sec-Fetch-Site": "same-site"},
+        ):
+            assert browser.post("/answer", data=form, headers=headers).status_code == 403
+            assert browser.post("/import?kind=csv", headers=headers).status_code == 403
+        assert exported(browser) == []
+        own = {"Origin": "http://127.0.0.1:8765", "Sec-Fetch-Site": "same-origin"}
+        assert browser.post("/answer", data=form, headers=own).status_code == 303
