@@ -19,6 +19,8 @@ BACKLOG = 128
 
 def main(options: Namespace) -> int:
     """Serve the page until it is stopped; or export or import answers."""
+    if not 0 <= options.port < 2**16:
+        raise InputError(f"--port {options.port} must be a number from 0 to 65535")
     workspace = Workspace(options.workspace)
     for name in ("export", "take_in"):
         if (path := getattr(options, name)) and path.suffix not in (".csv", ".jsonl"):
