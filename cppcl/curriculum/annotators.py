@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -57,26 +57,27 @@ def reliability(answers: Iterable[GivenAnswer]) -> Reliability:
 
     Krippendorff, "Content Analysis: An Introduction to Its Methodology", 4th ed., ch. 12.
     """
-    import krippendorff
-
     decided: dict[tuple[str, str], dict[str, bool]] = {}
     for answer in answers:
         if answer.easier != "skip":
             first = answer.easier_sample == answer.pair[0]
             decided.setdefault(answer.pair, {})[answer.annotator] = first
-    counts = np.array(
-        [
-            (len(said) - sum(said.values()), sum(said.values()))
-            for said in decided.values()
-            if len(said) > 1
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 2)
-    if not len(counts):
+    return reliability_of_counts(
+        (len(said) - sum(said.values()), sum(said.values())) for said in decided.values()
+    )
+
+
+def reliability_of_counts(counts: Iterable[Sequence[int]]) -> Reliability:
+    """Agreement from the number of annotators that decided each pair one way and the other."""
+    import krippendorff
+
+    shared = [count for count in counts if sum(count) > 1]
+    if not shared:
         return Reliability(None, 0)
-    both = np.concatenate([counts, counts[:, ::-1]])
+    one_way = np.array(shared, dtype=np.int64)
+    both = np.concatenate([one_way, one_way[:, ::-1]])
     alpha = krippendorff.alpha(value_counts=both, level_of_measurement="nominal")
-    return Reliability(float(alpha), len(counts))
+    return Reliability(float(alpha), len(shared))
 
 
 def work(answers: Iterable[GivenAnswer]) -> list[Work]:

@@ -75,25 +75,28 @@ def least_sure(
     times_answered, done, shown
         As in `next_proposal`.
     """
-    of_sample = np.zeros(len(strengths), dtype=np.int64)
-    for pair, times in times_answered.items():
-        of_sample[list(pair)] += times
+    n = len(strengths)
+    asked = np.array(list(times_answered), dtype=np.int64).reshape(-1, 2)
+    times = np.array(list(times_answered.values()), dtype=np.int64)
+    of_sample = np.bincount(asked.ravel(), np.repeat(times, 2), n).astype(np.int64)
     usable = np.flatnonzero(~np.isnan(strengths))
     order = usable[np.lexsort((strengths[usable], classes[usable]))]
-    best: tuple[int, int, float, Pair] | None = None
-    for step in range(1, REACH + 1):
-        first, second = order[:-step], order[step:]
-        same = classes[first] == classes[second]
-        for a, b in zip(first[same].tolist(), second[same].tolist(), strict=True):
-            pair = (min(a, b), max(a, b))
-            if pair in done or pair in shown:
-                continue
-            rank = (
-                times_answered.get(pair, 0),
-                int(of_sample[a] + of_sample[b]),
-                float(strengths[b] - strengths[a]),
-                pair,
-            )
-            if best is None or rank < best:
-                best = rank
-    return best[3] if best else None
+    steps = range(1, REACH + 1)
+    first = np.concatenate([order[:-step] for step in steps])
+    second = np.concatenate([order[step:] for step in steps])
+    same = classes[first] == classes[second]
+    first, second = first[same], second[same]
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    taken = np.array([*done, *shown], dtype=np.int64).reshape(-1, 2)
+    free = ~np.isin(low * n + high, taken @ [n, 1])
+    low, high = low[free], high[free]
+    if not len(low):
+        return None
+    names = asked @ [n, 1]
+    sorting = np.argsort(names)
+    names, times = np.append(names[sorting], n * n), np.append(times[sorting], 0)
+    place = np.searchsorted(names, low * n + high)
+    of_pair = np.where(names[place] == low * n + high, times[place], 0)
+    gap = np.abs(strengths[high] - strengths[low])
+    best = np.lexsort((high, low, gap, of_sample[low] + of_sample[high], of_pair))[0]
+    return int(low[best]), int(high[best])

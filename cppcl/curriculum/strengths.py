@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cppcl.curriculum.pairs import ExplicitPairs
 
-TOLERANCE = 1e-9
+TOLERANCE = 1e-6
 
 
 def strengths(answered: ExplicitPairs, *, variance: float = 1.0) -> NDArray[np.float64]:

@@ -83,11 +83,11 @@ class AnswerDatabase:
             self._connection.close()
 
     @property
-    def version(self) -> tuple[int, int]:
-        """Changes whenever answers do, by this process or another one."""
+    def n_answers(self) -> int:
+        """Number of answers, whoever gave or took them back."""
         with self._lock, self._explained():
-            (others,) = self._connection.execute("PRAGMA data_version").fetchone()
-            return int(others), self._connection.total_changes
+            (count,) = self._connection.execute("SELECT count(*) FROM answers").fetchone()
+            return int(count)
 
     def add(self, answer: GivenAnswer) -> bool:
         """Keep an answer; it is on the disk when this returns.
@@ -140,9 +140,16 @@ class AnswerDatabase:
 
     def answers(self) -> list[GivenAnswer]:
         """All answers in the order in which they were given."""
+        return [answer for _, answer in self.answers_after(0)]
+
+    def answers_after(self, number: int) -> list[tuple[int, GivenAnswer]]:
+        """Answers that were given after that of a number, each with its own."""
         with self._lock, self._explained():
-            rows = self._connection.execute(f"SELECT {COLUMNS} FROM answers ORDER BY number")
-            return [GivenAnswer(*row) for row in rows]
+            rows = self._connection.execute(
+                f"SELECT number, {COLUMNS} FROM answers WHERE number > ? ORDER BY number",
+                (number,),
+            )
+            return [(own, GivenAnswer(*row)) for own, *row in rows]
 
     def _add(self, answer: GivenAnswer, *, imported: bool) -> bool:
         before = self._connection.execute(

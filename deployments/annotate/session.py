@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cppcl.curriculum.annotators import Reliability, Work, reliability, work
-from cppcl.curriculum.answers import CHOICES, pairs_from_answers
+from cppcl.curriculum.annotators import Reliability, Work, work
+from cppcl.curriculum.answers import CHOICES
 from cppcl.curriculum.given_answers import (
     GivenAnswer,
     Kind,
@@ -24,6 +23,7 @@ from cppcl.curriculum.given_answers import (
 )
 from cppcl.curriculum.questions import Pair, least_sure, next_proposal
 from cppcl.curriculum.strengths import strengths
+from cppcl.curriculum.tally import Tally
 from cppcl.datasets.table import Modality
 from cppcl.errors import InputError
 from deployments.annotate.database import AnswerDatabase
@@ -109,11 +109,8 @@ class Session:
         self._clock = clock
         self._lock = threading.RLock()
         self._shown: dict[tuple[str, Modality], tuple[Pair, float]] = {}
-        self._version: tuple[int, int] | None = None
-        self._answers: dict[Modality, list[GivenAnswer]] = {}
-        self._pairs: dict[Modality, dict[str, dict[Pair, GivenAnswer]]] = {}
-        self._times: dict[Modality, Counter[Pair]] = {}
-        self._agreement: dict[Modality, Reliability] = {}
+        self._tallies: dict[Modality, Tally] = {}
+        self._last = self._n_read = 0
         self._rows = {
             modality: {sample.id: row for row, sample in enumerate(side.samples)}
             for modality, side in annotated.sides.items()
@@ -122,12 +119,12 @@ class Session:
     def question(self, annotator: str, modality: Modality) -> Question | None:
         """Return what to ask someone next: the same until it is answered; None if all is done."""
         with self._lock:
-            self._read()
             side, who = self.annotated.sides[modality], (annotator, modality)
-            mine = self._pairs[modality].get(annotator, {})
+            tally = self._tally(modality)
+            mine = tally.given.get(annotator, {})
             pair = self._shown[who][0] if who in self._shown else None
             if pair is None or pair in mine:
-                pair = self._choose(annotator, modality)
+                pair = self._choose(annotator, modality, tally)
             if pair is None:
                 self._shown.pop(who, None)
                 return None
@@ -180,15 +177,14 @@ class Session:
     def progress(self, annotator: str | None, modality: Modality) -> Progress:
         """Count what was done."""
         with self._lock:
-            self._read()
-            proposals, times = self.annotated.sides[modality].proposals, self._times[modality]
-            mine = list(self._pairs[modality].get(annotator or "", {}).values())
+            tally, proposals = self._tally(modality), self.annotated.sides[modality].proposals
+            mine = list(tally.given.get(annotator or "", {}).values())
             return Progress(
                 len(proposals),
-                sum(pair in times for pair in proposals),
+                sum(pair in tally.times_answered for pair in proposals),
                 len(mine),
                 work(mine)[0].seconds if mine else None,
-                self._agreement[modality],
+                tally.reliability(),
             )
 
     def work(self) -> list[Work]:
@@ -240,9 +236,9 @@ class Session:
             return f"{names[0]!r} and {names[1]!r} are a sketch and an image; they have no order"
         return ""
 
-    def _choose(self, annotator: str, modality: Modality) -> Pair | None:
-        side, times = self.annotated.sides[modality], self._times[modality]
-        mine = self._pairs[modality].get(annotator, {}).keys()
+    def _choose(self, annotator: str, modality: Modality, tally: Tally) -> Pair | None:
+        side, times = self.annotated.sides[modality], tally.times_answered
+        mine = tally.given.get(annotator, {}).keys()
         latest = self._clock() - SHOWN_SECONDS
         shown = {
             pair
@@ -253,28 +249,24 @@ class Session:
         pair = next_proposal(side.proposals, times, mine, shown, again=again)
         if pair is not None:
             return pair
-        ids = [sample.id for sample in side.samples]
-        easiness = strengths(pairs_from_answers(self._answers[modality], ids).pairs)
+        easiness = strengths(tally.pairs())
         easiness[~side.usable] = np.nan
         return least_sure(easiness, side.classes, times, mine, shown)
 
-    def _read(self) -> None:
-        """Read the answers anew where they changed."""
-        version = self.database.version
-        if version == self._version:
-            return
-        answers = self.database.answers()
-        for modality, rows in self._rows.items():
-            of = [a for a in answers if a.sample_a in rows and a.sample_b in rows]
-            by: dict[str, dict[Pair, GivenAnswer]] = {}
-            for given in of:
-                a, b = sorted((rows[given.sample_a], rows[given.sample_b]))
-                by.setdefault(given.annotator, {})[a, b] = given
-            self._answers[modality] = of
-            self._pairs[modality] = by
-            self._times[modality] = Counter(pair for mine in by.values() for pair in mine)
-            self._agreement[modality] = reliability(of)
-        self._version = version
+    def _tally(self, modality: Modality) -> Tally:
+        """Counts of a modality with the answers that came since they were last asked for."""
+        new = self.database.answers_after(self._last)
+        if not self._tallies or self._n_read + len(new) != self.database.n_answers:
+            # The first time, or some were taken back.
+            self._tallies = {m: Tally(list(rows)) for m, rows in self._rows.items()}
+            self._n_read = 0
+            new = self.database.answers_after(0)
+        for number, given in new:
+            self._last = number
+            for tally in self._tallies.values():
+                tally.add(given)
+        self._n_read += len(new)
+        return self._tallies[modality]
 
 
 def _swapped(annotator: str, pair: Pair) -> bool:

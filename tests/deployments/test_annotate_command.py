@@ -198,14 +198,12 @@ class TestDatabase:
         from cppcl.curriculum.given_answers import GivenAnswer
 
         one, other = (AnswerDatabase(file, "shapes", ("s", "t", "u")) for _ in range(2))
-        before = one.version
         assert other.add(GivenAnswer("s", "t", "a", "Ada"))
-        assert one.version != before
+        assert one.n_answers == 1
         assert not one.add(GivenAnswer("t", "s", "b", "Ada"))
         assert len(one.answers()) == 1
-        before = other.version
         assert one.undo("Ada", ("s",))
-        assert other.version != before
+        assert other.n_answers == 0
         assert other.answers() == []
         one.close()
         other.close()

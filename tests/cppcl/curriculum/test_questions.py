@@ -3,11 +3,17 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from cppcl.curriculum import ExplicitPairs
+from cppcl.curriculum.annotators import reliability
+from cppcl.curriculum.answers import pairs_from_answers
+from cppcl.curriculum.given_answers import GivenAnswer
 from cppcl.curriculum.questions import least_sure, next_proposal
 from cppcl.curriculum.strengths import strengths
+from cppcl.curriculum.tally import Tally
 
 PROPOSALS = [(0, 1), (2, 3), (1, 2), (4, 5)]
 
@@ -68,3 +74,64 @@ def test_the_least_sure_pair_has_fewest_answers_then_closest_easiness():
     assert least_sure(easiness, classes, {}, set(everything)) is None
     easiness[0] = np.nan
     assert least_sure(easiness, classes, {(1, 2): 1}, set()) == (2, 3)
+
+
+def by_enumeration(strengths, classes, times, done, shown):
+    """The least sure pair, one candidate after the other."""
+    of_sample = Counter()
+    for pair, n in times.items():
+        of_sample.update(dict.fromkeys(pair, n))
+    ranked = []
+    for number in set(classes):
+        rows = sorted(
+            (s, row) for row, s in enumerate(strengths) if classes[row] == number and s == s
+        )
+        for i, j in itertools.combinations(range(len(rows)), 2):
+            pair = tuple(sorted((rows[i][1], rows[j][1])))
+            if j - i <= 3 and pair not in done and pair not in shown:
+                gap = abs(strengths[pair[1]] - strengths[pair[0]])
+                ranked.append((times.get(pair, 0), sum(of_sample[r] for r in pair), gap, pair))
+    return min(ranked)[3] if ranked else None
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=150, deadline=None)
+def test_the_least_sure_pair_is_the_least_of_all(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(0, 9))
+    easiness = rng.integers(0, 6, n) / 2
+    easiness[rng.random(n) < 0.1] = np.nan
+    classes = rng.integers(0, 2, n)
+    every = list(itertools.combinations(range(n), 2))
+    times = {p: int(rng.integers(1, 4)) for p in every if rng.random() < 0.5}
+    done = {p for p in every if rng.random() < rng.choice([0.2, 0.9])}
+    shown = {p for p in every if rng.random() < 0.1}
+    found = least_sure(easiness, classes, times, done, shown)
+    assert found == by_enumeration(easiness, classes.tolist(), times, done, shown)
+
+
+def test_a_tally_equals_a_count_from_the_beginning():
+    rng = np.random.default_rng(2)
+    ids = [f"s/{k}" for k in range(6)]
+    every = list(itertools.permutations([*ids, "elsewhere"], 2))
+    answers, seen = [], set()
+    for _ in range(150):
+        a, b = every[rng.integers(len(every))]
+        who = "xyz"[rng.integers(3)]
+        if (who, frozenset((a, b))) not in seen:
+            seen.add((who, frozenset((a, b))))
+            answers.append(GivenAnswer(a, b, ("a", "b", "skip")[rng.integers(3)], who))
+    tally = Tally(ids)
+    for number, answer in enumerate(answers, start=1):
+        tally.add(answer)
+        here = [g for g in answers[:number] if "elsewhere" not in g.pair]
+        assert tally.reliability() == reliability(here)
+    rows = {name: k for k, name in enumerate(ids)}
+    pairs = [tuple(sorted(rows[name] for name in g.pair)) for g in here]
+    assert tally.times_answered == Counter(pairs)
+    for who in "xyz":
+        mine = {p: g for p, g in zip(pairs, here, strict=True) if g.annotator == who}
+        assert tally.given[who] == mine
+    expected = pairs_from_answers(answers, ids).pairs.pairs
+    np.testing.assert_array_equal(tally.pairs().pairs, expected)
+    assert tally.reliability().n_pairs > 5
