@@ -98,7 +98,7 @@ class Objectness(LearningExtractor):
     """
 
     name: ClassVar[str] = "objectness"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     device: ClassVar[Literal["cpu", "gpu"]] = "cpu"
 
     n_windows: int = 1000

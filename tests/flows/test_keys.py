@@ -155,6 +155,7 @@ def test_every_option_is_tried_or_belongs_to_a_registered_class(experiment_file:
     of_classes |= {"features", "split"} | {("curriculum", side) for side in MODALITIES}
     tried = [tuple(change.partition("=")[0].split(".")) for change in CHANGES]
     tried += [(f"{modality}_answers",) for modality in MODALITIES]  # in test_curricula.py
+    tried += [("more_features",)]  # in test_more_features.py
     for path in option_paths(experiment):
         if of_classes & {*path, path[:2]} or path in GROUPS:
             continue
