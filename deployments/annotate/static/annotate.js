@@ -15,13 +15,19 @@ function ask() {
     seen = null;
     hidden = 0;
     away = document.hidden ? performance.now() : null;
+    mark();
     const shown = form.elements.left.value + "\n" + form.elements.right.value;
     Promise.allSettled(pictures.map((picture) => picture.decode())).then(() => {
       if (shown !== form.elements.left.value + "\n" + form.elements.right.value) return;
       seen = performance.now();
       hidden = 0;
       if (document.hidden) away = seen;
+      mark();
     });
+  }
+
+  function mark() {
+    form.setAttribute("aria-busy", String(busy || seen === null));
   }
 
   document.addEventListener("visibilitychange", () => {
@@ -62,7 +68,7 @@ function ask() {
   async function send(address, fields, spoken) {
     if (busy) return;
     busy = true;
-    form.setAttribute("aria-busy", "true");
+    mark();
     try {
       const response = await fetch(address, {
         method: "POST",
@@ -81,7 +87,7 @@ function ask() {
       byId("error").textContent = "Not saved: the server does not answer. Is it running? Then try again.";
     } finally {
       busy = false;
-      form.removeAttribute("aria-busy");
+      mark();
     }
   }
 
