@@ -97,6 +97,8 @@ def make_app(session: Session, access: Access) -> FastAPI:
         modality = modality_of(request.query_params)
         annotator = check_annotator(request.query_params.get("annotator", ""))
         current = state(annotator, modality)
+        if wants_json(request):
+            return JSONResponse(current)
         return page("ask.html", annotator=annotator, modality=modality, **current)
 
     @app.post("/answer")

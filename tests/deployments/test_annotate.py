@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
@@ -241,6 +242,46 @@ class TestKeeping:
         ids = [sample.id for sample in annotated.sides["image"].samples]
         (pair,) = pairs_from_answers(read_answers(path), ids).pairs.pairs
         assert [ids[row] for row in pair] == [shown["left"], shown["right"]]  # type: ignore[index]
+
+    def test_what_cannot_be_kept_is_not_acknowledged(self, browser: Any, database: Any) -> None:
+        shown = ask(browser, "Ada")
+        assert shown
+        run = database._connection.execute
+        (pages,) = run("PRAGMA page_count").fetchone()
+        run(f"PRAGMA max_page_count = {pages}")
+        statuses = []
+        for number in range(1000):
+            response = answer(browser, f"annotator {number}", shown)
+            statuses.append(response.status_code)
+            if response.status_code != 200:
+                break
+        assert statuses[-1] == 500
+        assert "free space" in response.json()["error"]
+        assert len(exported(browser)) == len(statuses) - 1 > 0
+        run("PRAGMA max_page_count = 100000")
+        assert answer(browser, f"annotator {number}", shown).status_code == 200
+        assert len(exported(browser)) == len(statuses)
+
+    def test_a_file_that_another_program_holds_is_told(
+        self, browser: Any, database: Any, tmp_path: Path
+    ) -> None:
+        shown = ask(browser, "Ada")
+        assert shown
+        database._connection.execute("PRAGMA busy_timeout = 20")
+        other = sqlite3.connect(database.path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        response = answer(browser, "Ada", shown)
+        assert response.status_code == 500
+        assert "no other program holds the file" in response.json()["error"]
+        other.execute("ROLLBACK")
+        other.close()
+        assert answer(browser, "Ada", shown).status_code == 200
+
+    def test_the_script_may_ask_what_is_next(self, browser: Any) -> None:
+        shown = ask(browser, "Ada")
+        who = {"annotator": "Ada", "modality": "sketch"}
+        found = browser.get("/ask", params=who, headers=JSON).json()
+        assert {side: found["question"][side]["id"] for side in SIDES} == shown
 
 
 class TestImporting:

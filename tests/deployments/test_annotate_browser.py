@@ -165,3 +165,16 @@ def test_a_file_is_imported(page: Any, serve: Any, annotated: Any, tmp_path: Pat
     said = page.inner_text("#import-report")
     assert "1 answers are new, 0 were here, 1 lines were left out" in said
     assert "line 3: '<b>gone</b>' is no sample" in said
+
+
+def test_what_was_answered_in_another_window_is_told_and_passed(
+    page: Any, serve: Any, session: Any
+) -> None:
+    port, _ = serve()
+    begin(page, port)
+    before = shown(page)
+    session.answer("Ada", "sketch", *before, "b", 1)
+    press(page, "ArrowLeft")
+    page.wait_for_function(f"document.querySelector('[name=left]').value != {before[0]!r}")
+    assert "Not saved: 'Ada' answered" in page.inner_text("#error")
+    assert page.inner_text("#mine") == "1"

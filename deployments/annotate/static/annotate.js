@@ -65,6 +65,12 @@ function ask() {
     startClock();
   }
 
+  async function goOn() {
+    const who = new URLSearchParams(new FormData(byId("undo")));
+    const response = await fetch(`/ask?${who}`, { headers: { Accept: "application/json" } });
+    if (response.ok) show(await response.json(), "");
+  }
+
   async function send(address, fields, spoken) {
     if (busy) return;
     busy = true;
@@ -82,6 +88,8 @@ function ask() {
         show(found, spoken);
       } else {
         byId("error").textContent = `Not saved: ${found.error}`;
+        // Answered in another window meanwhile: the next pair is due.
+        if (response.status === 409) await goOn();
       }
     } catch (error) {
       byId("error").textContent = "Not saved: the server does not answer. Is it running? Then try again.";
