@@ -228,7 +228,7 @@ def send_event(topic: str, message: dict[str, Any]) -> None:
     """Send a message from the worker that this runs on to whoever hears the topic."""
     from distributed import get_worker
 
-    get_worker().log_event(topic, message)
+    get_worker().log_event(topic, {"message": message})  # Dask adds a field of its own
 
 
 @contextmanager
@@ -241,11 +241,11 @@ def hearing(topic: str, heard: Callable[[dict[str, Any]], None]) -> Iterator[Non
     client, ended = current().client(), threading.Event()
 
     def hear(event: tuple[float, dict[str, Any] | None]) -> None:
-        _, message = event
-        if message is None:
+        _, sent = event
+        if sent is None:
             ended.set()
         else:
-            heard(message)
+            heard(sent["message"])
 
     client.subscribe_topic(topic, hear)
     try:

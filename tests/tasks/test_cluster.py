@@ -144,11 +144,11 @@ def test_every_message_of_a_worker_is_heard_in_order(dask_cluster: Any) -> None:
             send_event("numbers", {"number": number})
         return first
 
-    heard: list[int] = []
-    with cluster.hearing("numbers", lambda message: heard.append(message["number"])):
+    heard: list[dict[str, Any]] = []
+    with cluster.hearing("numbers", heard.append):
         done = list(cluster.run(send_numbers, [0, 100], device="cpu", name="send", mend=""))
     assert sorted(done) == [(0, 0), (1, 100)]
     for first in (0, 100):
-        of_it = [number for number in heard if first <= number < first + 50]
-        assert of_it == list(range(first, first + 50))
+        of_it = [message for message in heard if first <= message["number"] < first + 50]
+        assert of_it == [{"number": number} for number in range(first, first + 50)]
     assert len(heard) == 100

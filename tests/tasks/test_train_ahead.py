@@ -49,6 +49,18 @@ def test_a_cluster_learns_what_one_process_learns(stages: Any, dask_cluster: Any
 
 
 @pytest.mark.flow
+def test_rounds_are_told_while_they_are_learned(stages: Any, dask_cluster: Any) -> None:
+    rounds = {"n_rounds": 500, "stop_when_selected": False}
+    long = {what: {**options, **rounds} for what, options in TWO.items()}
+    heard: list[Progress] = []
+    with listening(heard.append):
+        train_several(workspace=stages.workspace, recipes=recipes(stages, long))
+    told = [p for p in heard if p.total == 500]
+    assert {p.what for p in told} <= set(TWO)
+    assert len(told) > 10
+
+
+@pytest.mark.flow
 def test_an_interrupted_training_goes_on_there(
     stages: Any, dask_cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
