@@ -19,13 +19,17 @@ def record_shapes(
 ) -> Callable[..., Any]:
     """Store what a run up to its features leaves, with an extractor, and record it."""
 
-    def make(folder: Path, *, extractor: str = "hog", per_class: int = 6) -> Any:
+    def make(
+        folder: Path, *, extractor: str = "hog", per_class: int = 6, spoiled: str | None = None
+    ) -> Any:
         from tasks.extract import extract_features
         from tasks.fetch import fetch_data
         from tasks.split import split_table
         from tasks.workspace import Workspace
 
         root = draw_pictures(folder / "shapes", per_class=per_class)
+        if spoiled is not None:
+            (root / spoiled).write_bytes(b"no picture")
         place = Workspace(folder / "workspace")
         options = {"root": root, "pairing": "name"}
         table = fetch_data(workspace=place, name="folder", options=options, key_parameters={})

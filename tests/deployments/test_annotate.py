@@ -481,7 +481,9 @@ class TestRefusing:
         )[0]
         for other in (one, image, test):
             shown = {"left": one, "right": other}
-            assert answer(browser, "Ada", shown).status_code == 422
+            response = answer(browser, "Ada", shown)
+            assert response.status_code == 422
+            assert "must be ids of two training sketch pictures" in response.json()["error"]
 
     @pytest.mark.parametrize(
         "body", [b"\xff", b"easier=%ff", b"&".join(b"a%d=1" % k for k in range(50)), b"{}", b""]

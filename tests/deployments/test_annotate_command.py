@@ -26,6 +26,7 @@ from cppcl.curriculum.answers import read_answers
 from cppcl.errors import CppclError, InputError
 from deployments.annotate.database import AnswerDatabase
 from deployments.annotate.samples import gather
+from deployments.annotate.session import Session
 
 Command = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
@@ -278,6 +279,24 @@ class TestGathering:
         again = gather(place, "shapes")
         assert len(inline_blocks) == 24
         assert again.sides["sketch"].proposals == found.sides["sketch"].proposals
+
+    def test_a_picture_that_cannot_be_read_is_never_asked_about(
+        self, record_shapes: Callable[..., Any], tmp_path: Path
+    ) -> None:
+        asked: dict[str, set[str]] = {}
+        for name, spoiled in (("whole", None), ("spoiled", "sketches/circle/3.png")):
+            found = gather(record_shapes(tmp_path / name, spoiled=spoiled), "shapes")
+            file = tmp_path / f"{name}.sqlite"
+            database = AnswerDatabase(file, "shapes", found.modality_of)
+            session = Session(found, database)
+            paths = {sample.id: sample.path for sample in found.sides["sketch"].samples}
+            while (question := session.question("Ada", "sketch")) is not None:
+                left, right = question.left.id, question.right.id
+                asked.setdefault(name, set()).update({paths[left], paths[right]})
+                session.answer("Ada", "sketch", left, right, "a", None)
+            database.close()
+        assert asked["whole"] - asked["spoiled"] == {"sketches/circle/3.png"}
+        assert len(asked["spoiled"]) == 11
 
     def test_no_pairs_and_no_pictures(self, shapes_place: Any, monkeypatch: Any) -> None:
         import dataclasses
