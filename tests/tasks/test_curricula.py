@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cppcl.curriculum import AllPairs, Chain, ExplicitPairs, Union, order_by_scores
+from cppcl.curriculum.scores import hash_pairs
 from cppcl.datasets.table import MODALITIES
 from cppcl.errors import InputError
 from storage import Reference
@@ -141,3 +142,20 @@ def test_a_wrong_table_of_answers_is_named(stages: Any, tmp_path: Path) -> None:
     table.write_text("sample_a,sample_b,easier\nx,y,maybe\n")
     with pytest.raises(InputError, match=r"answers\.csv, line 2: easier='maybe'"):
         build(stages, {"sketch": table}, sketch_source="both")
+
+
+def test_hashed_pairs_go_by_the_ids_of_training_pictures(stages: Any) -> None:
+    store = stages.workspace.store
+    reference = build(stages, pair_form="hashed", rho=0.5, seed=3)
+    samples = open_pictures(store, stages.table).table
+    for modality in MODALITIES:
+        rows = training_rows(open_split(store, stages.split), modality)
+        order = order_by_scores(
+            scores_of(store, stages.scores[modality], modality)[rows],
+            targets(samples, modality, "groups", rows),  # type: ignore[arg-type]
+            **OPTIONS,  # type: ignore[arg-type]
+        )
+        expected = hash_pairs(order, training_ids(stages, modality), rho=0.5, seed=3)
+        found = store.open(reference).array(f"{modality}_pairs")
+        np.testing.assert_array_equal(found, expected.pairs)
+        assert 0 < len(found) < order.n_pairs
