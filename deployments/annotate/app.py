@@ -64,7 +64,7 @@ def make_app(session: Session, access: Access) -> FastAPI:
         modality = values.get("modality", "")
         if modality not in sides:
             raise InputError(f"modality={modality!r:.200} must be one of {', '.join(sides)}")
-        return cast(Modality, modality)
+        return modality
 
     def state(annotator: str, modality: Modality) -> dict[str, Any]:
         question = session.question(annotator, modality)

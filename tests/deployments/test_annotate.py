@@ -145,7 +145,7 @@ class TestAsking:
         assert "<td>1.00</td>" in page
         assert page.count("<td>1.5 s</td>") == 2
         done = browser.get("/ask", params={"annotator": "Ada", "modality": "sketch"}).text
-        assert "You have compared every pair" in done
+        assert "No pair is left to ask you about" in done
 
     def test_without_the_script_an_answer_leads_to_the_next_page(self, browser: Any) -> None:
         shown = ask(browser, "Ada L")
