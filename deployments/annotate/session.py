@@ -16,7 +16,6 @@ from cppcl.curriculum.answers import CHOICES
 from cppcl.curriculum.given_answers import (
     GivenAnswer,
     Kind,
-    check_annotator,
     check_seconds,
     read_lines,
     write_answers,
@@ -209,7 +208,7 @@ class Session:
         """
         good: list[tuple[int, GivenAnswer]] = []
         problems: list[tuple[int, str]] = []
-        for line in read_lines(text, kind, annotator=check_annotator(annotator)):
+        for line in read_lines(text, kind, annotator=annotator):
             problem = line.problem
             if line.answer is not None:
                 problem = self._problem(line.answer)

@@ -66,8 +66,7 @@ def ids_of(question: dict[str, Any]) -> dict[str, str]:
 
 
 def first_question(client: httpx.Client, who: dict[str, str]) -> dict[str, str]:
-    page = client.get("/ask", params=who).text
-    return {side: re.search(f'name="{side}" value="(.*?)"', page)[1] for side in ("left", "right")}  # type: ignore[index]
+    return ids_of(client.get("/ask", params=who).json()["question"])
 
 
 class TestKilled:
