@@ -1,0 +1,54 @@
+"""What a browser does on the annotation page, and what the page says."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from html import unescape
+from typing import Any
+
+JSON = {"Accept": "application/json"}
+Question = dict[str, Any]
+
+
+def ask(browser: Any, annotator: str, modality: str = "sketch") -> Question | None:
+    """The pair that the page shows."""
+    response = browser.get("/ask", params={"annotator": annotator, "modality": modality})
+    assert response.status_code == 200
+    page = response.text
+    if 'name="left"' not in page:
+        return None
+    return {
+        side: unescape(page.split(f'name="{side}" value="')[1].split('"')[0]) for side in SIDES
+    }
+
+
+SIDES = ("left", "right")
+
+
+def answer(browser: Any, annotator: str, shown: Question, easier: str = "a", **more: Any) -> Any:
+    """Post an answer as the script of the page does."""
+    form = {"annotator": annotator, "modality": "sketch", "seconds": "1.5", "easier": easier}
+    form |= {side: shown[side] for side in SIDES} | more
+    return browser.post("/answer", data=form, headers=JSON)
+
+
+def pair_of(shown: Question) -> frozenset[str]:
+    return frozenset(shown[side] for side in SIDES)
+
+
+def answer_all(browser: Any, annotator: str, rule: Callable[[Question], str]) -> list[Question]:
+    """Answer until nothing is left."""
+    asked = []
+    shown = ask(browser, annotator)
+    while shown is not None:
+        asked.append(shown)
+        state = answer(browser, annotator, shown, rule(shown)).json()
+        found = state["question"]
+        shown = None if found is None else {side: found[side]["id"] for side in SIDES}
+    return asked
+
+
+def exported(browser: Any, **query: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(browser.get("/answers.csv", params=query).text)))
