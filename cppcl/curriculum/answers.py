@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,8 +89,7 @@ def read_answers(path: Path) -> list[Answer]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"answers {path}: cannot be read ({error})") from error
     if path.suffix == ".csv":
-        reader = csv.DictReader(text.splitlines())
-        return _answers(path, ((reader.line_num, row) for row in reader))
+        return _answers(path, _csv_rows(path, text))
     if path.suffix == ".jsonl":
         return _answers(path, _json_lines(path, text))
     raise InputError(f"answers {path}: give a .csv or .jsonl file with the columns {COLUMNS}")
@@ -154,12 +154,23 @@ def count_in_cycles(pairs: NDArray[np.int64], n_samples: int) -> int:
     return int((component[pairs[:, 0]] == component[pairs[:, 1]]).sum())
 
 
+def _csv_rows(path: Path, text: str) -> Iterable[tuple[int, Any]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        for row in reader:
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise InputError(
+            f"answers {path}, line {reader.line_num + 1}: no CSV ({error})"
+        ) from error
+
+
 def _json_lines(path: Path, text: str) -> Iterable[tuple[int, Any]]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
                 yield number, json.loads(line)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:
                 raise InputError(f"answers {path}, line {number}: no JSON ({error})") from error
 
 

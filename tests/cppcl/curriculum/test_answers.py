@@ -34,6 +34,28 @@ def test_both_formats_read_alike(tmp_path):
     assert read_answers(table) == read_answers(lines) == ANSWERS
 
 
+@pytest.mark.parametrize("name", ["a\u2028b", "a\x85b", "two\nlines", 'a "quoted", name'])
+def test_ids_may_hold_what_looks_like_the_end_of_a_line(tmp_path, name):
+    table = tmp_path / "a.csv"
+    quoted = name.replace('"', '""')
+    table.write_text(f'sample_a,sample_b,easier\n"{quoted}",cat/1,a\n', encoding="utf-8")
+    lines = tmp_path / "a.jsonl"
+    answer = Answer(name, "cat/1", "a")
+    lines.write_text(json.dumps(vars(answer), ensure_ascii=False) + "\n", encoding="utf-8")
+    assert read_answers(table) == read_answers(lines) == [answer]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "line"), [("csv", "x" * 200_000 + ",b,a"), ("jsonl", "[" * 100_000), ("jsonl", "{")]
+)
+def test_what_is_no_table_is_named_by_its_line(tmp_path, suffix, line):
+    path = tmp_path / f"a.{suffix}"
+    head = "sample_a,sample_b,easier" if suffix == "csv" else ""
+    path.write_text(f"{head}\n{line}\n")
+    with pytest.raises(InputError, match=r"a\.(csv|jsonl), line 2: no (CSV|JSON)"):
+        read_answers(path)
+
+
 def test_pairs_are_harder_then_easier_and_everything_is_counted():
     found = pairs_from_answers(ANSWERS, IDS)
     np.testing.assert_array_equal(found.pairs.pairs, [[1, 0], [1, 2]])
