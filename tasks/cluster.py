@@ -109,6 +109,8 @@ class Cluster:
                 f"no Dask worker of cluster {self.where!r} came up within {WORKER_TIMEOUT_S} s; "
                 "see the log of the workers"
             ) from error
+        if self.where != "local":
+            check_workers(client, self.where)
         return client
 
 
@@ -271,6 +273,39 @@ def result_of(future: Any, where: str, mend: str) -> Any:
             f"a worker of cluster {where!r} cannot import what it runs ({error}); install the "
             "same cppcl there"
         ) from error
+
+
+def check_workers(client: Any, where: str) -> None:
+    """Refuse workers of a foreign cluster that lack cppcl, or have another version of it.
+
+    A job that a worker cannot import would take the worker down without a word.
+
+    Raises
+    ------
+    CppclError
+        Naming the workers.
+    """
+    from importlib.metadata import version
+
+    def found() -> str:  # within this function, so that it is sent whole and not by its name
+        import importlib.metadata
+
+        try:
+            import tasks.blocks
+            import tasks.jobs
+            import tasks.training  # noqa: F401
+        except ImportError as error:
+            return f"cannot import it ({error})"
+        return f"version {importlib.metadata.version('cppcl')}"
+
+    here = f"version {version('cppcl')}"
+    wrong = {worker: has for worker, has in client.run(found).items() if has != here}
+    if wrong:
+        listed = "; ".join(f"{worker}: {has}" for worker, has in sorted(wrong.items()))
+        raise CppclError(
+            f"workers of cluster {where!r} need cppcl, {here}, as here, but {listed}; install the "
+            "same there"
+        )
 
 
 def announce(client: Client) -> None:

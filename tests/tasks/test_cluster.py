@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cppcl.errors import InputError
+from cppcl.errors import CppclError, InputError
 from tasks import cluster
 from tasks.extract import extract_features
 from tasks.fetch import fetch_data
@@ -133,6 +133,35 @@ def test_workers_extract_without_prefect(
     with extracting_here():
         alone = extract(Workspace(workspace.root / "alone"))
     assert alone.manifest == artifact.manifest
+
+
+@pytest.mark.flow
+def test_workers_elsewhere_are_asked_what_they_have(
+    dask_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cluster.session(dask_address) as session:
+        session.client()  # they have what is here
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "99.0")
+    with (
+        cluster.session(dask_address) as session,
+        pytest.raises(
+            CppclError, match=r"need cppcl, version 99\.0, as here, but tcp://.*: version"
+        ),
+    ):
+        session.client()
+
+
+def test_workers_without_cppcl_are_named() -> None:
+    class Client:
+        def run(self, found: Any) -> dict[str, str]:
+            return {"tcp://a": found(), "tcp://b": "cannot import it (No module named 'tasks')"}
+
+    with pytest.raises(
+        CppclError, match=r"as here, but tcp://b: cannot import it \(No module"
+    ) as e:
+        cluster.check_workers(Client(), "tcp://there:8786")
+    assert "tcp://a" not in str(e.value)
+    assert "install the same there" in str(e.value)
 
 
 @pytest.mark.flow
