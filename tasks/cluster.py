@@ -291,9 +291,8 @@ def check_workers(client: Any, where: str) -> None:
         import importlib.metadata
 
         try:
-            import tasks.blocks
-            import tasks.jobs
-            import tasks.training  # noqa: F401
+            for module in ("tasks.blocks", "tasks.jobs", "tasks.training"):
+                importlib.import_module(module)
         except ImportError as error:
             return f"cannot import it ({error})"
         return f"version {importlib.metadata.version('cppcl')}"
