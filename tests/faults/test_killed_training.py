@@ -35,9 +35,10 @@ def slow_training(
     }
     configuration["protocols"] = {"instance": instance}
 
-    def write(cluster: str) -> Path:
+    def write(cluster: str, **methods: Any) -> Path:
         file = tmp_path / "slow.yaml"
         configuration["compute"] = {"cluster": cluster}
+        instance["methods"] |= methods
         file.write_text(yaml.safe_dump(configuration))
         return file
 
@@ -87,4 +88,46 @@ def test_a_killed_training_goes_on_from_one_of_its_rounds(
     for name in artifact.names:
         assert artifact.array(name).tobytes() == expected.array(name).tobytes()
     assert not list(artifact.path.rglob("*.npz"))
+    assert workspace.store.verify() == []
+
+
+def test_killed_trainings_on_workers_end_with_the_same_bytes(
+    slow_training: Callable[..., Path],
+    start_run: Callable[..., subprocess.Popen[bytes]],
+    wait_for: Callable[..., None],
+    cppcl: Callable[..., Any],
+    tmp_path: Path,
+    workspace: Workspace,
+) -> None:
+    """Two trainings at once, killed together with the cluster of the run."""
+    n_rounds = 10 * N_ROUNDS
+    options = {"n_atoms": 40, "n_rounds": n_rounds, "stop_when_selected": False}
+    first, second = ({"method": "cprl", "alpha": alpha, **options} for alpha in (0.01, 0.02))
+    file = slow_training("local", cprl=first, again=second)
+
+    def run(place: Workspace) -> tuple[Any, list[Artifact]]:
+        result = cppcl("run", file, "--workspace", place.root, "--json")
+        assert result.code == 0, result.stderr
+        return result, sorted(place.store.artifacts("train"), key=lambda a: a.reference.key)
+
+    whole = Workspace(tmp_path / "whole")
+    _, expected = run(whole)
+    assert [a.run["notes"]["rounds_of_this_call"] for a in expected] == [n_rounds, n_rounds]
+
+    def started() -> bool:
+        return len(list(workspace.store.root.glob("train/*.partial/checkpoints/*.npz"))) == 2
+
+    process = start_run(file, "--workspace", workspace.root)
+    wait_for(started, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert not list(workspace.store.artifacts("train"))
+
+    result, artifacts = run(workspace)
+    assert result.json()["cached"]["train"] is False
+    assert [a.manifest for a in artifacts] == [a.manifest for a in expected]
+    for artifact in artifacts:
+        done = n_rounds - artifact.run["notes"]["rounds_of_this_call"]
+        assert 0 < done < n_rounds
+        assert f"split 0: {done} of {n_rounds} rounds were done" in result.stderr
     assert workspace.store.verify() == []
