@@ -302,7 +302,8 @@ class Chain:
     def train_ahead(self, recipes: list[tuple[Recipe, str]]) -> dict[Reference, float]:
         """Train on the cluster; returns what was trained, and the seconds it took."""
         mode, store = self.selection.mode("train"), self.workspace.store
-        if mode == "reuse" and all(store.find(recipe.reference) for recipe, _ in recipes):
+        stored = all(store.find(recipe.reference) for recipe, _ in recipes)
+        if mode == "require" or (mode == "reuse" and stored):
             return {}
         return train_ahead(workspace=self.workspace, recipes=recipes, mode=mode)
 

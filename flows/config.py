@@ -16,6 +16,7 @@ from pydantic import (
 
 from cppcl.datasets import DATASETS
 from cppcl.methods import METHODS
+from cppcl.retrieval import Metric
 from cppcl.validation import suggestion
 from flows.options import Options, any_of, check_name, check_size, distinct
 from flows.published import PublishedOptions
@@ -187,9 +188,7 @@ class Tuning(Options):
 class Evaluation(Options):
     """How codes are ranked and scored."""
 
-    metric: Literal["cosine", "l2", "intersection"] = Field(
-        "cosine", description="Similarity of codes"
-    )
+    metric: Metric = Field("cosine", description="Similarity of codes")
     ranks: Ranks = Field((1, 5, 10), min_length=1, description="k of each rank-k")
     seed: int = Field(0, ge=0, description="Seed of the shuffle that breaks ties")
 

@@ -26,6 +26,7 @@ from pydantic import (
 
 from cppcl.features import make_extractor
 from cppcl.features.learning import LearningExtractor
+from cppcl.retrieval import Metric
 from flows.grids import Grid, check_grid, grid_reader
 
 GRID = "tune"
@@ -37,7 +38,7 @@ COMPARED: dict[str, Any] = {
         Field(None, description="Pair of more_features that it learns from; the main one if none"),
     ),
     "metric": (
-        Literal["cosine", "l2", "intersection"] | None,
+        Metric | None,
         Field(None, description="Similarity of its codes; that of the evaluation if none"),
     ),
 }
