@@ -19,7 +19,7 @@ from cppcl.optim.initialization import initial_dictionaries
 from cppcl.optim.training import Training
 from cppcl.preparation import Preparation
 from cppcl.rounds import Round, digest_of, resume, tell_rounds
-from cppcl.soft_links import group_codes, soft_targets
+from cppcl.soft_links import group_codes, linear_prediction, soft_targets
 from cppcl.training_data import SIDES, TrainingData
 from cppcl.validation import Floating
 
@@ -41,11 +41,12 @@ def learn(
 ) -> Learned:
     """Prepare features, initialise and train with the options of a model; see its `fit`."""
     check_atoms_fit(model.n_atoms, data.dtype)
-    if model.soft_links:
+    if model.soft_links and model.link_model == "groups":
         if not data.labelled:
             raise InputError(
                 f"soft_links={model.soft_links} needs sketch_labels and image_labels, also where "
-                "links are given: new samples are linked to groups; or use soft_links=0"
+                "links are given: new samples are linked to groups; or use link_model='linear', "
+                "or soft_links=0"
             )
         if not np.intersect1d(*data.labels).size:
             raise InputError(
@@ -184,9 +185,12 @@ def code_samples(
     D = learned[f"{side}_dictionary"]
     codes = encode(prepared, D, model.alpha, ridge=model.code_ridge).codes
     if model.soft_links:
-        other = "image" if side == "sketch" else "sketch"
-        own, partner = (learned[f"{name}_group_codes"] for name in (side, other))
-        target = soft_targets(codes, own, partner, model.link_temperature)
+        if model.link_model == "linear":
+            target = codes @ learned["code_prediction"]
+        else:
+            other = "image" if side == "sketch" else "sketch"
+            own, partner = (learned[f"{name}_group_codes"] for name in (side, other))
+            target = soft_targets(codes, own, partner, model.link_temperature)
         codes = encode(prepared, D, model.alpha, ridge=model.soft_links, target=target).codes
     return codes
 
@@ -202,8 +206,12 @@ def arrays_of(
     sides = list(zip(SIDES, training.features, training.dictionaries, strict=True))
     if model.soft_links:
         codes = [encode(F, D, model.alpha, ridge=model.code_ridge).codes for _, F, D in sides]
-        for side, means in zip(SIDES, group_codes((codes[0], codes[1]), labels), strict=True):
-            arrays[f"{side}_group_codes"] = means
+        if model.link_model == "linear":
+            stacked = np.concatenate(codes)
+            arrays["code_prediction"] = linear_prediction(stacked, training.laplacian)
+        else:
+            means = group_codes((codes[0], codes[1]), labels)
+            arrays |= {f"{side}_group_codes": m for side, m in zip(SIDES, means, strict=True)}
     if model.center_codes:
         for side, F, _ in sides:
             mean = code_samples(model, F, side, arrays).mean(axis=0, dtype=np.float64)

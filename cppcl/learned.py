@@ -22,7 +22,8 @@ class Learned:
     ----------
     arrays : dict of str to ndarray
         For each modality ``*_dictionary`` (N, m_k) and ``*_pacing`` (n_k,), ``*_group_codes``
-        (G, N) with soft links, and ``*_code_mean`` (N,) where codes are centred.
+        (G, N) with soft links to groups, and ``*_code_mean`` (N,) where codes are centred;
+        ``code_prediction`` (N, N) with linear soft links.
     preparations : dict of str to Preparation
         Fitted preparation of either modality.
     history : dict of str to (rounds,) arrays

@@ -31,6 +31,7 @@ from cppcl.optim.pacing_schedule import MuScale
 from cppcl.optim.training_options import PacingLoss, TrainingOptions
 from cppcl.preparation import Preparation
 from cppcl.rounds import Round
+from cppcl.soft_links import LinkModel
 from cppcl.training_data import TrainingData
 from cppcl.validation import Labels, check_choice, check_flag, check_number
 
@@ -133,9 +134,13 @@ class CPRL(Estimator):
         Weight of the squared norm of a new sample's code. It stands for the graph, whose term
         ``beta |c - partner's code|^2`` is ``beta |c|^2`` where the partner is unknown.
     soft_links : float, default 0
-        Weight of the links of a new sample to the classes of training. Its code stays near the
-        mean codes of classes, each weighted by how much the code that it has alone resembles it:
-        the graph's term for a sample whose class is not known. For classes seen in training.
+        Weight of the links of a new sample, which are not known: the graph's term, in expectation.
+        Its code stays near the one that is expected of the samples that it would be linked to.
+    link_model : {'groups', 'linear'}, default 'groups'
+        What is expected of them. 'groups': the mean codes of the classes of training, each
+        weighted by how much the code that the sample has alone resembles it; for classes seen in
+        training. 'linear': a linear prediction from that code, learned from the linked samples of
+        training (`cppcl.soft_links.linear_prediction`); for new instances.
     link_temperature : float, default 0.1
         The smaller, the more the nearest class counts; in units of the cosine.
     center_codes : bool, default False
@@ -203,6 +208,7 @@ class CPRL(Estimator):
         power: float = 1.0,
         code_ridge: float = 0.0,
         soft_links: float = 0.0,
+        link_model: LinkModel = "groups",
         link_temperature: float = 0.1,
         center_codes: bool = False,
         seed: int = 0,
@@ -247,6 +253,7 @@ class CPRL(Estimator):
         self.make_preparation()  # checks its options
         self.code_ridge = check_number("code_ridge", code_ridge, least=0)
         self.soft_links = check_number("soft_links", soft_links, least=0)
+        self.link_model = check_choice("link_model", link_model, LinkModel)
         self.link_temperature = check_number("link_temperature", link_temperature, above=0)
         self.center_codes = check_flag("center_codes", center_codes)
         self.seed = check_number("seed", seed, least=0, whole=True)

@@ -1,18 +1,24 @@
-"""Links of new samples, whose class is not known, to the classes of training."""
+"""Links of new samples, whose class or partner is not known: what they would pull codes to."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.graph import Laplacian
 from cppcl.preparation import unit_rows
 from cppcl.validation import Floating
 
 Labels = NDArray[np.int64]
+LinkModel = Literal["groups", "linear"]
+"""What is expected of the samples that a new one would be linked to."""
+
 MOST_ENTRIES = 2**24
 """Weights of samples and groups that are held at once."""
+PREDICTION_RIDGE = 0.1
+"""Ridge of the linear prediction, relative to the mean squared entry of codes."""
 
 
 def group_codes(
@@ -79,3 +85,35 @@ def soft_targets(
         np.exp(weights, out=weights)
         targets[rows] = weights @ means / weights.sum(axis=1, keepdims=True)
     return targets
+
+
+def linear_prediction(codes: Floating, laplacian: Laplacian) -> Floating:
+    r"""Map (N, N) from a code to the code that is expected of a linked sample.
+
+    ``R = (C^T D C + r I)^-1 C^T W C``: the regression of the codes of linked samples on a sample's
+    own, over all links ``W`` of the graph in both directions, with its row sums ``D`` and a ridge r. Directions of codes in which linked samples do not agree are shrunk, as the correlation of
+    a canonical direction shrinks it. The expected value of the graph's term ``|c - partner|^2`` is
+    ``|c - c0 R|^2`` and a constant, where ``c0`` is the code of the sample alone.
+
+    Parameters
+    ----------
+    codes : ndarray, (K + L, N)
+        Codes of the training samples alone, sketches first.
+    laplacian : Laplacian
+        The graph of training.
+
+    Returns
+    -------
+    ndarray, (N, N)
+        Applied from the right; zero where all codes are.
+    """
+    own = codes.astype(np.float64)
+    weighted = laplacian.adjacency(np.ones(len(own)))[:, None] * own
+    linked = laplacian.adjacency(own)
+    second = own.T @ weighted
+    ridge = PREDICTION_RIDGE * np.trace(second) / len(second)
+    if not ridge:
+        return np.zeros(second.shape, dtype=codes.dtype)
+    second[np.diag_indices_from(second)] += ridge
+    prediction: Floating = np.linalg.solve(second, own.T @ linked).astype(codes.dtype)
+    return prediction

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 from sklearn.decomposition import sparse_encode
+from sklearn.linear_model import Ridge
 
 from cppcl import CPRL
 from cppcl.baselines.class_cca import ClassCCA
 from cppcl.errors import InputError
+from cppcl.graph import Laplacian
 from cppcl.metrics import evaluate
 from cppcl.optim.codes import encode
-from cppcl.soft_links import group_codes, soft_targets
+from cppcl.soft_links import PREDICTION_RIDGE, group_codes, linear_prediction, soft_targets
 
 
 def test_group_codes_are_means_of_groups_in_both_modalities():
@@ -43,6 +45,31 @@ def test_targets_of_one_group_are_its_mean_at_any_scale():
     own = np.array([[3.0, 0, 1]])
     found = soft_targets(np.array([[1e-30, 5, 2], [0, 0, 0]]), own, -own / 3, 1e-3)
     np.testing.assert_allclose(found, np.tile(own / 3, (2, 1)))
+
+
+@pytest.mark.parametrize("normalize", ["none", "sym"])
+def test_linear_prediction_is_the_regression_over_all_links(normalize):
+    rng = np.random.default_rng(4)
+    codes, weights = rng.normal(size=(9, 3)), rng.uniform(size=(5, 4)) * (rng.random((5, 4)) < 0.6)
+    laplacian = Laplacian.from_links(weights, normalize=normalize)
+    W = laplacian.adjacency(np.eye(9))
+    own, linked = np.nonzero(W)
+    root = np.sqrt(W[own, linked])[:, None]
+    # Without intercept; as rows of their own, the ridge is that of `Ridge`.
+    second = (codes[own] * root).T @ (codes[own] * root)
+    ridge = Ridge(PREDICTION_RIDGE * np.trace(second) / 3, fit_intercept=False)
+    expected = ridge.fit(codes[own] * root, codes[linked] * root).coef_.T
+    np.testing.assert_allclose(linear_prediction(codes, laplacian), expected, rtol=1e-8)
+
+
+def test_a_direction_in_which_partners_disagree_is_shrunk():
+    rng = np.random.default_rng(5)
+    shared, apart = rng.normal(size=(50, 1)), rng.normal(size=(2, 50, 1))
+    codes = np.concatenate([np.hstack([shared, of_side]) for of_side in apart])
+    found = linear_prediction(codes, Laplacian.from_links(np.eye(50)))
+    assert found[0, 0] > 0.8
+    assert np.abs(found[1]).max() < 0.3
+    assert not linear_prediction(0 * codes, Laplacian.from_links(np.eye(50))).any()
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.2])
@@ -110,6 +137,20 @@ def test_a_large_weight_gives_the_target_itself():
     np.testing.assert_allclose(model.encode_sketches(sketches), target, rtol=1e-3, atol=1e-5)
 
 
+def test_linear_links_need_no_labels_and_survive_storage():
+    (sketches, images), labels = noisy_classes()
+    links = np.equal.outer(labels[:80], labels[:80]) * 1.0
+    options = OPTIONS | {"soft_links": 1e6, "link_model": "linear"}
+    model = CPRL(**options).fit(sketches[:80], images[:80], links=links)
+    prediction = model.to_arrays()["code_prediction"]
+    alone = CPRL(**OPTIONS).fit(sketches[:80], images[:80], links=links)
+    expected = alone.encode_sketches(sketches[80:]) @ prediction
+    found = model.encode_sketches(sketches[80:])
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+    again = CPRL(**model.get_params()).from_arrays(model.to_arrays())
+    np.testing.assert_array_equal(again.encode_sketches(sketches[80:]), found)
+
+
 def test_soft_links_survive_storage_and_change_no_training():
     model, plain = fitted(soft_links=3.0, center_codes=True), fitted()
     arrays = model.to_arrays()
@@ -160,6 +201,7 @@ def test_class_cca_may_do_the_same():
     ("option", "value", "message"),
     [
         ("soft_links", -1, "soft_links=-1 must be a number of at least 0"),
+        ("link_model", "mean", r"link_model='mean' is not one of"),
         ("link_temperature", 0, "link_temperature=0 must be a number above 0"),
         ("power", 0, "power=0 must be a number above 0"),
     ],
