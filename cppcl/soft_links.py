@@ -91,7 +91,8 @@ def linear_prediction(codes: Floating, laplacian: Laplacian) -> Floating:
     r"""Map (N, N) from a code to the code that is expected of a linked sample.
 
     ``R = (C^T D C + r I)^-1 C^T W C``: the regression of the codes of linked samples on a sample's
-    own, over all links ``W`` of the graph in both directions, with its row sums ``D`` and a ridge r. Directions of codes in which linked samples do not agree are shrunk, as the correlation of
+    own, over all links ``W`` of the graph in both directions, with its row sums ``D`` and a ridge
+    r. Directions of codes in which linked samples do not agree are shrunk, as the correlation of
     a canonical direction shrinks it. The expected value of the graph's term ``|c - partner|^2`` is
     ``|c - c0 R|^2`` and a constant, where ``c0`` is the code of the sample alone.
 
