@@ -18,9 +18,11 @@ from cppcl.curriculum.given_answers import Kind, check_annotator
 from cppcl.datasets.table import Modality
 from cppcl.errors import CppclError, InputError, PictureError
 from deployments.annotate.database import ContradictionError
-from deployments.annotate.pictures import Pictures
-from deployments.annotate.security import Access, guard
+from deployments.annotate.samples import AnnotationSet
 from deployments.annotate.session import Question, Session
+from deployments.web.pictures import PictureFile, Pictures
+from deployments.web.requests import decode, read_body, wants_json
+from deployments.web.security import Access, guard
 
 LARGEST_FORM = 16 * 2**10
 LARGEST_IMPORT = 32 * 2**20
@@ -42,7 +44,7 @@ def make_app(session: Session, access: Access) -> FastAPI:
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.middleware("http")(guard(access))
-    pictures = Pictures(session.annotated)
+    pictures = pictures_of(session.annotated)
     templates = Environment(
         loader=PackageLoader("deployments.annotate"),
         autoescape=True,
@@ -174,6 +176,12 @@ def make_app(session: Session, access: Access) -> FastAPI:
     return app
 
 
+def pictures_of(annotated: AnnotationSet) -> Pictures[str]:
+    """Training pictures by the ids of their samples."""
+    samples = (sample for side in annotated.sides.values() for sample in side.samples)
+    return Pictures(annotated.root, {s.id: PictureFile(s.path, s.sha256) for s in samples})
+
+
 def question_for_page(question: Question) -> dict[str, Any]:
     """Question as plain data, with the addresses of its pictures."""
     shown = {
@@ -181,27 +189,6 @@ def question_for_page(question: Question) -> dict[str, Any]:
         for side, sample in (("left", question.left), ("right", question.right))
     }
     return {**shown, "label": question.left.label, "proposed": question.proposed}
-
-
-def wants_json(request: Request) -> bool:
-    """Whether the script of the page asks, and not a browser for a page."""
-    return "application/json" in request.headers.get("accept", "")
-
-
-async def read_body(request: Request, largest: int) -> bytes:
-    """Body of a request.
-
-    Raises
-    ------
-    HTTPException
-        It is larger than allowed.
-    """
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > largest:
-            raise HTTPException(413, f"More than {largest} bytes were sent.")
-    return bytes(body)
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -212,11 +199,3 @@ async def read_form(request: Request) -> dict[str, str]:
     except ValueError as error:
         raise InputError(f"the form cannot be read ({error})") from error
     return {name: values[-1] for name, values in fields.items()}
-
-
-def decode(body: bytes) -> str:
-    """Text of UTF-8 bytes."""
-    try:
-        return body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"what was sent is no UTF-8 text ({error})") from error

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 from argparse import Namespace
 from pathlib import Path
 
-from cppcl.errors import CppclError, InputError
+from cppcl.errors import InputError
 from deployments.annotate.database import AnswerDatabase
 from deployments.annotate.samples import gather
 from deployments.annotate.session import Session
 from deployments.terminal import Terminal
+from deployments.web.listening import check_port, serve
 from tasks.workspace import Workspace
-
-BACKLOG = 128
 
 
 def main(options: Namespace) -> int:
     """Serve the page until it is stopped; or export or import answers."""
-    if not 0 <= options.port < 2**16:
-        raise InputError(f"--port {options.port} must be a number from 0 to 65535")
+    check_port(options.port)
     workspace = Workspace(options.workspace)
     for name in ("export", "take_in"):
         if (path := getattr(options, name)) and path.suffix not in (".csv", ".jsonl"):
@@ -48,7 +45,7 @@ def main(options: Namespace) -> int:
                     "pictures"
                 )
             terminal.message(f"answers are kept in {file.absolute()}")
-            serve(session, options.host, options.port)
+            serve_session(session, options.host, options.port)
         finally:
             database.close()
     return 0
@@ -73,63 +70,8 @@ def take_in(session: Session, path: Path, terminal: Terminal) -> int:
     return 1 if report.problems else 0
 
 
-def serve(session: Session, host: str, port: int) -> None:
-    """Answer requests until a signal comes.
-
-    Raises
-    ------
-    CppclError
-        If the port is taken, or the address is none of this machine.
-    """
-    import uvicorn
-
+def serve_session(session: Session, host: str, port: int) -> None:
+    """Answer requests until a signal comes."""
     from deployments.annotate.app import make_app
-    from deployments.annotate.security import access_for
 
-    with listening_socket(host, port) as listener:
-        port = listener.getsockname()[1]
-        access = access_for(host, port)
-        config = uvicorn.Config(
-            make_app(session, access),
-            log_level="warning",
-            # It would hold the token.
-            access_log=False,
-            server_header=False,
-            limit_concurrency=256,
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=5,
-        )
-        print(address(host, port, access.token), flush=True)
-        uvicorn.Server(config).run(sockets=[listener])
-
-
-def listening_socket(host: str, port: int) -> socket.socket:
-    """Bind an address now, so that one that cannot be had is told in a sentence."""
-    try:
-        family, kind, protocol, _, place = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise InputError(f"--host {host}: no address of this machine ({error})") from error
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise CppclError(
-            f"--host {host} --port {port}: cannot be had ({error.strerror}); is cppcl annotate "
-            "running already? Give another --port, or 0 for any that is free"
-        ) from error
-    return listener
-
-
-def address(host: str, port: int, token: str | None) -> str:
-    """What to open in a browser."""
-    name = host
-    if host in ("0.0.0.0", "::", ""):
-        name = socket.gethostname()
-    elif ":" in host:
-        name = f"[{host}]"
-    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+    serve(lambda access: make_app(session, access), host, port, "annotate")

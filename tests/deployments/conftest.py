@@ -130,7 +130,7 @@ def session(annotated: Any, database: Any) -> Any:
 def open_browser(session: Any) -> Callable[..., Browser]:
     """Browser on the page of the session, with or without a token on the server."""
     from deployments.annotate.app import make_app
-    from deployments.annotate.security import Access, access_for
+    from deployments.web.security import Access, access_for
 
     def make(access: Access | None = None, **options: Any) -> Browser:
         return Browser(make_app(session, access or access_for("127.0.0.1", 8765)), **options)

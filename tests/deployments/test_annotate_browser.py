@@ -34,8 +34,8 @@ def serve(session: Any) -> Iterator[Callable[..., Any]]:
     import uvicorn
 
     from deployments.annotate.app import make_app
-    from deployments.annotate.security import access_for
-    from deployments.commands.annotate import listening_socket
+    from deployments.web.listening import listening_socket
+    from deployments.web.security import access_for
 
     running = []
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from deployments.annotate.security import Access, access_for
+from deployments.web.security import Access, access_for
 from tests.deployments.annotating import JSON, answer, ask, exported
 
 
@@ -77,12 +77,13 @@ class TestPictures:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         from cppcl.errors import PictureError
-        from deployments.annotate import pictures
+        from deployments.annotate.app import pictures_of
         from deployments.annotate.samples import gather
+        from deployments.web import pictures
 
         found = gather(record_shapes(tmp_path, per_class=4), "shapes")
         samples = found.sides["sketch"].samples
-        shown = pictures.Pictures(found)
+        shown = pictures_of(found)
         (found.root / samples[0].path).write_bytes((found.root / samples[1].path).read_bytes())
         with pytest.raises(PictureError, match=r"changed since the experiment was run"):
             shown[samples[0].id]
@@ -94,10 +95,11 @@ class TestPictures:
             shown[samples[2].id]
 
     def test_little_is_kept_in_memory(self, annotated: Any, monkeypatch: Any) -> None:
-        from deployments.annotate import pictures
+        from deployments.annotate.app import pictures_of
+        from deployments.web import pictures
 
         monkeypatch.setattr(pictures, "KEPT_BYTES", 600)
-        shown = pictures.Pictures(annotated)
+        shown = pictures_of(annotated)
         for sample in annotated.sides["sketch"].samples:
             assert shown[sample.id] == shown[sample.id]
         sizes = [len(encoded.content) for encoded in shown._kept.values()]

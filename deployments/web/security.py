@@ -1,4 +1,4 @@
-"""Who may use the page, and what a browser may do with it."""
+"""Who may use a page, and what a browser may do with it."""
 
 from __future__ import annotations
 
@@ -37,25 +37,30 @@ class Access:
     Attributes
     ----------
     token : str or None
-        What a browser must show, in the address once and in a cookie from then on; None lets
-        everyone in who reaches the server.
+        What a browser must show, in the address once and in a cookie from then on, and a program
+        in the header ``Authorization: Bearer TOKEN``; None lets everyone in who reaches the
+        server.
     hosts : frozenset of str or None
         Names by which the server may be addressed; None for any. A web site whose name is made to
         point here must not be able to read what the server says.
     cookie : str
         Name of the cookie; browsers share cookies between the ports of a host.
+    command : str
+        What printed the address with the token.
     """
 
     token: str | None
     hosts: frozenset[str] | None
     cookie: str
+    command: str = "cppcl"
 
 
-def access_for(host: str, port: int) -> Access:
+def access_for(host: str, port: int, command: str = "annotate") -> Access:
     """Everyone on this machine where the address is local, else those who have the token."""
+    cookie, said = f"cppcl-{command}-{port}", f"cppcl {command}"
     if is_local(host):
-        return Access(None, LOCAL_NAMES | {host}, f"cppcl-annotate-{port}")
-    return Access(secrets.token_urlsafe(24), None, f"cppcl-annotate-{port}")
+        return Access(None, LOCAL_NAMES | {host}, cookie, said)
+    return Access(secrets.token_urlsafe(24), None, cookie, said)
 
 
 def is_local(host: str) -> bool:
@@ -88,7 +93,10 @@ def refusal(request: Request, access: Access) -> Response | None:
         return PlainTextResponse("Another web site asked for this; it was refused.\n", 403)
     if access.token is None:
         return None
-    if same(request.cookies.get(access.cookie, ""), access.token):
+    kind, _, borne = request.headers.get("authorization", "").partition(" ")
+    if same(request.cookies.get(access.cookie, ""), access.token) or (
+        kind.lower() == "bearer" and same(borne.strip(), access.token)
+    ):
         return None
     shown = request.query_params.get("token", "")
     if request.method in SAFE_METHODS and same(shown, access.token):
@@ -105,7 +113,7 @@ def refusal(request: Request, access: Access) -> Response | None:
         )
         return response
     return PlainTextResponse(
-        "Open the address with the token that cppcl annotate printed when it started.\n", 401
+        f"Open the address with the token that {access.command} printed when it started.\n", 401
     )
 
 

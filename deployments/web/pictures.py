@@ -1,0 +1,132 @@
+"""Pictures as a page shows them, by a name or number of their own and never by a path."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Generic, NamedTuple, TypeVar
+
+from cppcl.errors import PictureError
+from cppcl.images import decode_picture
+
+LONGEST_SIDE = 640
+LARGEST_FILE = 64 * 2**20
+KEPT_BYTES = 64 * 2**20
+"""Encoded pictures that are kept in memory."""
+
+
+Name = TypeVar("Name", bound=Hashable)
+
+
+class PictureFile(NamedTuple):
+    """Path of a picture relative to the root, and the sha256 of what it held."""
+
+    path: str
+    sha256: str
+
+
+class Encoded(NamedTuple):
+    """Bytes of a picture and their type."""
+
+    content: bytes
+    media_type: str
+
+
+class Pictures(Generic[Name]):
+    """Reads and encodes pictures; the files are those of a table and no others.
+
+    Parameters
+    ----------
+    root : Path
+        Folder that paths are relative to.
+    files : mapping of PictureFile
+        Pictures that may be seen.
+    longest_side : int
+        Pixels of the longer side of what is shown, at most.
+    """
+
+    def __init__(
+        self, root: Path, files: Mapping[Name, PictureFile], longest_side: int = LONGEST_SIDE
+    ) -> None:
+        self._root, self._files, self._longest_side = root, files, longest_side
+        self._kept: OrderedDict[Name, Encoded] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
+    def content(self, name: Name) -> bytes:
+        """Bytes of the file itself.
+
+        Raises
+        ------
+        KeyError
+            There is no such picture.
+        PictureError
+            The file is gone, too large, or another one than when the experiment ran.
+        """
+        file = self._files[name]
+        content = _read(self._root / file.path, file.path)
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            raise PictureError(f"{file.path}: changed since the experiment was run; run it again")
+        return content
+
+    def __getitem__(self, name: Name) -> Encoded:
+        """Picture, its longer side not longer than said.
+
+        Raises
+        ------
+        KeyError
+            There is no such picture.
+        PictureError
+            The file is gone, no picture, too large, or another one than when the experiment ran.
+        """
+        with self._lock:
+            if name in self._kept:
+                self._kept.move_to_end(name)
+                return self._kept[name]
+        encoded = encode(self.content(name), self._files[name].path, self._longest_side)
+        with self._lock:
+            if name not in self._kept:
+                self._kept[name] = encoded
+                self._size += len(encoded.content)
+            while self._size > KEPT_BYTES and len(self._kept) > 1:
+                _, oldest = self._kept.popitem(last=False)
+                self._size -= len(oldest.content)
+        return encoded
+
+
+def _read(path: Path, name: str) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise PictureError(f"{name}: cannot be read ({error.strerror})") from error
+    if len(content) > LARGEST_FILE:
+        raise PictureError(f"{name}: larger than {LARGEST_FILE // 2**20} MiB; reduce the picture")
+    return content
+
+
+def encode(content: bytes, name: str, longest_side: int) -> Encoded:
+    """PNG where that is small, as for drawings; else JPEG.
+
+    Raises
+    ------
+    PictureError
+        The content is no picture.
+    """
+    from PIL import Image
+
+    image = Image.fromarray(decode_picture(content, longest_side=longest_side, name=name))
+    if image.getcolors(maxcolors=4096):
+        form, options = "PNG", {}
+    else:
+        form, options = "JPEG", {"quality": 90}
+    buffer = io.BytesIO()
+    image.save(buffer, format=form, **options)
+    return Encoded(buffer.getvalue(), f"image/{form.lower()}")
