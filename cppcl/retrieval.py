@@ -70,11 +70,11 @@ def nearest(
         raise InputError(f"k is {k}; ask for at least 1 neighbour")
     k = min(k, len(gallery))
     indices = np.empty((len(queries), k), np.int64)
-    similarities = np.empty((len(queries), k), _floating(queries, gallery))
+    similarities = np.empty((len(queries), k), floating_type(queries, gallery))
     chunk = _bounded(chunk, gallery)
     for block in _slices(len(queries), _bounded(_QUERY_BLOCK, queries)):
         indices[block], similarities[block] = _nearest_of_block(
-            _prepared(queries[block], metric), gallery, k, metric, chunk
+            prepared_rows(queries[block], metric), gallery, k, metric, chunk
         )
     return indices, similarities
 
@@ -123,10 +123,10 @@ def rank_gallery(
     first = _first_equal_row(gallery, chunk) if metric == "cosine" else None
     rows = _bounded(max(1, _RANKED_SCORES // len(gallery)), queries)
     for block in _slices(len(queries), rows):
-        prepared = _prepared(queries[block], metric)
+        prepared = prepared_rows(queries[block], metric)
         scores = np.empty((len(prepared), len(gallery)))
         for columns in _slices(len(gallery), chunk):
-            codes = _prepared(gallery[columns], metric)
+            codes = prepared_rows(gallery[columns], metric)
             scores[:, columns] = _scores(prepared, codes, metric)
         if first is not None:
             # A matrix product may round equal columns differently.
@@ -152,7 +152,7 @@ def _nearest_of_block(
     indices = np.empty((len(queries), 0), np.int64)
     similarities = np.empty((len(queries), 0))
     for columns in _slices(len(gallery), chunk):
-        codes = _prepared(gallery[columns], metric)
+        codes = prepared_rows(gallery[columns], metric)
         approximate, error = _approximate(queries, codes, metric)
         bound = np.full(len(queries), -np.inf)
         if len(codes) > k:
@@ -165,7 +165,7 @@ def _nearest_of_block(
         row, column = np.nonzero(approximate >= bound[:, None])
         exact = np.concatenate(
             [
-                _exact(queries[row[part]], codes[column[part]], metric)
+                exact_similarities(queries[row[part]], codes[column[part]], metric)
                 for part in _slices(len(row), chunk)
             ]
             or [np.empty(0)]
@@ -197,7 +197,7 @@ def _approximate(
     return scores, unit * (np.sqrt(query_norms) + np.sqrt(norms.max())) ** 2
 
 
-def _exact(
+def exact_similarities(
     queries: NDArray[np.float64], codes: NDArray[np.float64], metric: Metric
 ) -> NDArray[np.float64]:
     """Similarity of row with row, summed in an order that depends on nothing else."""
@@ -250,7 +250,7 @@ def _negative_distances(
     return -np.asarray(cdist(queries, codes), np.float64)
 
 
-def _prepared(codes: NDArray[np.generic], metric: Metric) -> NDArray[np.float64]:
+def prepared_rows(codes: NDArray[np.generic], metric: Metric) -> NDArray[np.float64]:
     """Contiguous float64 rows; of unit norm (or zero) for the cosine."""
     rows = np.array(codes, dtype=np.float64, order="C")
     if metric == "cosine":
@@ -266,7 +266,7 @@ def _first_equal_row(gallery: NDArray[np.generic], chunk: int) -> NDArray[np.int
     seen: dict[bytes, int] = {}
     first = np.empty(len(gallery), np.int64)
     for part in _slices(len(gallery), chunk):
-        for row, code in enumerate(_prepared(gallery[part], "cosine"), part.start):
+        for row, code in enumerate(prepared_rows(gallery[part], "cosine"), part.start):
             code += 0.0  # -0.0 and 0.0 are equal but differ in their bytes
             first[row] = seen.setdefault(blake2b(code.data, digest_size=16).digest(), row)
     return None if len(seen) == len(gallery) else first
@@ -279,8 +279,8 @@ def _checked_pair(
         raise InputError(f"metric is {metric!r}; use one of {METRICS}")
     if chunk < 1:
         raise InputError(f"chunk is {chunk}; use at least 1")
-    queries = _checked("query_codes", query_codes)
-    gallery = _checked("gallery_codes", gallery_codes)
+    queries = checked_codes("query_codes", query_codes)
+    gallery = checked_codes("gallery_codes", gallery_codes)
     if queries.shape[1] != gallery.shape[1]:
         raise InputError(
             f"query_codes have {queries.shape[1]} entries and gallery_codes "
@@ -291,7 +291,8 @@ def _checked_pair(
     return queries, gallery
 
 
-def _checked(name: str, codes: ArrayLike) -> NDArray[np.generic]:
+def checked_codes(name: str, codes: ArrayLike) -> NDArray[np.generic]:
+    """Codes as an array (n, N), refused unless all are finite and of a usable size."""
     array = np.asarray(codes)
     if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind not in "fiub":
         raise InputError(
@@ -309,7 +310,8 @@ def _checked(name: str, codes: ArrayLike) -> NDArray[np.generic]:
     return array
 
 
-def _floating(*arrays: NDArray[np.generic]) -> np.dtype[np.floating]:
+def floating_type(*arrays: NDArray[np.generic]) -> np.dtype[np.floating]:
+    """Type of similarities of such codes."""
     kinds = np.result_type(*arrays)
     return np.dtype(kinds if kinds in (np.float32, np.float64) else np.float64)
 
