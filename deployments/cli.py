@@ -202,6 +202,11 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="KEY",
         help="key, its beginning, or stage/key; for ls the name of a stage",
     )
+    store.add_argument(
+        "--repair",
+        action="store_true",
+        help="verify: keep what is whole of a damaged artifact, so that a run makes only the rest",
+    )
     store.add_argument("--dry-run", action="store_true", help="gc: say what would go")
 
     index = command("index", "index", "encode a folder of pictures as a new gallery of a model")
@@ -214,12 +219,54 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="SHARE",
         help="share of pictures that may be unreadable (default 0.1)",
     )
+    index.add_argument(
+        "--name",
+        help="what the gallery is found by; with the same name again, what is new or changed is "
+        "extracted, and what is gone is left out (default: gallery- and the key's beginning)",
+    )
+
+    promote = command("promote", "promote", "say which model of an experiment is served")
+    promote.add_argument("experiment", help="experiment that was run")
+    promote.add_argument("--run", help="name of the run to promote (default: the latest)")
+    promote.add_argument(
+        "--score",
+        default="auto",
+        metavar="NAME",
+        help="map, rank_k, or validation: of the search of options, by training pictures alone "
+        "(default: that of the promoted model, else validation where there was a search)",
+    )
+    promote.add_argument(
+        "--tolerance",
+        type=share,
+        default=0.01,
+        metavar="SHARE",
+        help="how far the score may be below the best that was promoted (default 0.01)",
+    )
+    how = promote.add_mutually_exclusive_group()
+    how.add_argument("--force", action="store_true", help="whatever the score is")
+    how.add_argument("--back", action="store_true", help="serve the one promoted before again")
+    how.add_argument("--list", action="store_true", help="list what was promoted")
+    promote.add_argument("--json", action="store_true", help="print one JSON document")
 
     search = command("search", "search", "find the pictures that a sketch means")
     search.add_argument("model", help="key of an encode artifact, or an experiment's name")
     search.add_argument("picture", type=Path, help="sketch: any picture file or SVG")
     search.add_argument("-k", type=int, default=10, help="number of pictures (default 10)")
     search.add_argument("--json", action="store_true", help="print one JSON document")
+
+    serve = command("serve", "serve", "a page on which a drawing finds pictures, and a JSON API")
+    serve.add_argument(
+        "models",
+        nargs="+",
+        metavar="MODEL",
+        help="an experiment's name (a newer run of it is taken up), or key of an encode artifact",
+    )
+    serve.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on (default 127.0.0.1, this machine alone); another needs a token",
+    )
+    serve.add_argument("--port", type=int, default=8766, help="default 8766; 0: any free one")
 
     annotate = command(
         "annotate", "annotate", "ask people which of two training pictures is easier, on a page"

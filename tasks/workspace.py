@@ -94,8 +94,40 @@ class Workspace:
             f"make one with: cppcl run {text} --workspace {self.root}"
         )
 
+    @property
+    def promotions(self) -> Path:
+        """One JSON file an experiment: see `tasks.promotion`."""
+        return self.root / "promotions"
+
+    def promoted(self, experiment: str) -> dict[str, Any] | None:
+        """Entry of the promoted model of an experiment: ``run``, ``model`` (a key), scores.
+
+        Raises
+        ------
+        InputError
+            If the file of its promotions is damaged.
+        """
+        path = self.promotions / f"{experiment}.json"
+        if "/" in experiment or not path.is_file():
+            return None
+        try:
+            entry = json.loads(path.read_text())["promoted"][-1]
+            return {**entry, "run": str(entry["run"]), "model": str(entry["model"])}
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise InputError(
+                f"{path} does not say what is promoted; remove it to serve the latest run, or put "
+                "it back as it was"
+            ) from error
+
     def find_model(self, text: str) -> Reference:
-        """Return the `encode` artifact of a key, a key's beginning or an experiment's latest run.
+        """Return the `encode` artifact that a word on the command line means.
+
+        Parameters
+        ----------
+        text : str
+            A key or its beginning; the name of a run; that of an experiment, which means its
+            promoted model or, where none is promoted, its latest run; or that of an index, which
+            means its latest state.
 
         Raises
         ------
@@ -105,6 +137,8 @@ class Workspace:
         names = {record["experiment"] for record in self.run_records().values()}
         if text not in names and re.fullmatch(r"(encode/)?[0-9a-f]{6,64}", text.lower()):
             return self.store.resolve(text, "encode")
+        if promoted := self.promoted(text):
+            return Reference("encode", promoted["model"])
         _, record = self.find_run(text, "encode")
         return Reference("encode", record["artifacts"]["encode"])
 

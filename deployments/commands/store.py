@@ -10,7 +10,8 @@ from typing import Any
 
 from cppcl.errors import InputError
 from deployments.terminal import PLAIN_WIDTH, Terminal
-from storage import Reference
+from storage import Reference, Repair
+from tasks.promotion import promoted_runs
 from tasks.stages import STAGES
 from tasks.workspace import Workspace
 
@@ -66,7 +67,7 @@ def show(workspace: Workspace, options: Namespace) -> int:
 
 
 def verify(workspace: Workspace, options: Namespace) -> int:
-    """Read everything back; 1 if something is damaged."""
+    """Read everything back; 1 if something is damaged and is not to be repaired."""
     store = workspace.store
     chosen = [store.resolve(text) for text in options.keys] or None
     problems = store.verify(chosen)
@@ -74,7 +75,51 @@ def verify(workspace: Workspace, options: Namespace) -> int:
         print(f"{problem.reference}: {problem.name}: {problem.what}")
     n = len(chosen) if chosen else sum(1 for _ in store.artifacts())
     print(f"{n} artifacts read, {len(problems)} problems")
-    return 1 if problems else 0
+    if not options.repair:
+        return 1 if problems else 0
+    # In the order in which they were found, each once.
+    repairs = store.repair(dict.fromkeys(problem.reference for problem in problems))
+    for repair in repairs:
+        print(f"{repair.reference}: {told(repair)}")
+    unfinished = [str(repair.reference) for repair in repairs if not repair.whole]
+    if unfinished:
+        print(
+            f"{len(unfinished)} artifacts are to be finished: {finishing(workspace, unfinished)}"
+        )
+    return 0
+
+
+def told(repair: Repair) -> str:
+    """What was done about a damaged artifact."""
+    if repair.whole:
+        return "mended; it is whole"
+    if repair.blocks is None:
+        return "removed; the next run makes it again"
+    blocks = {name: numbers for name, numbers in repair.blocks.items() if numbers}
+    if not blocks:
+        return "unfinished now; the next run writes its files again and computes no block"
+    listed = ", ".join(
+        f"{'block' if len(numbers) == 1 else 'blocks'} {shorten_list(numbers)} of {name}"
+        for name, numbers in blocks.items()
+    )
+    return f"unfinished now; the next run makes {listed} again, and no other"
+
+
+def shorten_list(numbers: list[int]) -> str:
+    """Numbers as text, at most ten of them."""
+    more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
+    return ", ".join(map(str, numbers[:10])) + more
+
+
+def finishing(workspace: Workspace, unfinished: list[str]) -> str:
+    """Commands that make what is missing, as far as the records of runs tell."""
+    users = {
+        record["experiment"]
+        for record in workspace.run_records().values()
+        if not set(unfinished).isdisjoint(record["all_artifacts"])
+    }
+    commands = [f"cppcl run {name} --workspace {workspace.root}" for name in sorted(users)]
+    return "; ".join(commands) or "run the experiments that used them again"
 
 
 def collect(workspace: Workspace, options: Namespace) -> int:
@@ -95,14 +140,17 @@ def collect(workspace: Workspace, options: Namespace) -> int:
 def latest(workspace: Workspace) -> Iterator[Reference]:
     """Artifacts of the latest run of each experiment, or any gallery, that reached a stage.
 
-    A run of one stage alone must not cost what the whole run before it made.
+    A run of one stage alone must not cost what the whole run before it made. What is promoted
+    stays, and what was before it.
     """
+    records = workspace.run_records()
     newest = {
         (record["experiment"], stage): record
-        for record in workspace.run_records().values()
+        for record in records.values()
         for stage in record["artifacts"]
     }
-    for record in newest.values():
+    promoted = [records[name] for name in promoted_runs(workspace) if name in records]
+    for record in (*newest.values(), *promoted):
         for text in record["all_artifacts"]:
             stage, _, key = text.partition("/")
             yield Reference(stage, key)

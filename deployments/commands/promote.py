@@ -1,0 +1,60 @@
+"""``cppcl promote``: which model of an experiment is served."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+
+from deployments.terminal import Terminal
+from tasks.promotion import history, promote, take_back
+from tasks.workspace import Workspace
+
+
+def main(options: Namespace) -> int:
+    """Promote, take back or list; 1 if a run's score does not hold."""
+    workspace, experiment = Workspace(options.workspace), options.experiment
+    if options.list:
+        return show(workspace, experiment, as_json=options.json)
+    if options.back:
+        withdrawn, served = take_back(workspace, experiment)
+        print(
+            f"took back {withdrawn['run']}; cppcl search {experiment} uses {served['run']} again"
+        )
+        return 0
+    decision = promote(
+        workspace,
+        experiment,
+        run=options.run,
+        score=options.score,
+        tolerance=options.tolerance,
+        force=options.force,
+    )
+    if options.json:
+        print(json.dumps(vars(decision)))
+    else:
+        print(decision.reason)
+    return 0 if decision.promoted else 1
+
+
+def show(workspace: Workspace, experiment: str, *, as_json: bool) -> int:
+    """Table of what was promoted and withdrawn."""
+    entries = history(workspace, experiment)
+    if as_json:
+        print(json.dumps(entries))
+        return 0
+    Terminal(sys.stdout).table(
+        f"models of {experiment} that were promoted",
+        ["run", "state", "score, per cent", "of", "promoted (UTC)"],
+        [
+            [
+                entry["run"],
+                entry["state"],
+                f"{100 * entry['score']:.1f}",
+                f"{entry['score_name']}, {entry['method']} ({entry['protocol']})",
+                entry["promoted"][:16].replace("T", " "),
+            ]
+            for entry in entries
+        ],
+    )
+    return 0
