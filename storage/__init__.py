@@ -5,7 +5,7 @@
 """
 
 from storage.artifact import Artifact
-from storage.blocks import write_block, write_block_note
+from storage.blocks import write_block
 from storage.errors import (
     BlockError,
     DamagedArtifactError,
@@ -17,7 +17,9 @@ from storage.errors import (
     UnknownReferenceError,
 )
 from storage.foreign import read_zarr
+from storage.notes import write_block_note
 from storage.recipe import JSON, Recipe, Reference, canonical_json
+from storage.repair import Repair
 from storage.store import Outcome, Store
 from storage.verification import Problem
 from storage.writer import Writer
@@ -33,6 +35,7 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "Reference",
+    "Repair",
     "Store",
     "StoreAccessError",
     "StoreError",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from storage.blocks import METADATA, Layout, StoredArray, array_folder, raw_bytes
 from storage.errors import DamagedArtifactError
-from storage.files import check_name, sha256_of_file, unseal
+from storage.files import check_name, read_checked, sha256_of_file, unseal
 from storage.recipe import Recipe, Reference
 
 MANIFEST = "manifest.json"
@@ -61,8 +61,8 @@ class Artifact:
     def mend(self) -> str:
         """What to do about damage."""
         return (
-            "See what else is damaged with 'cppcl store verify', then make it anew with "
-            f"'cppcl run EXPERIMENT --force {self.reference.stage}'."
+            "Mend what is damaged with 'cppcl store verify --repair' and a run, or make it anew "
+            f"with 'cppcl run EXPERIMENT --force {self.reference.stage}'."
         )
 
     @property
@@ -177,10 +177,7 @@ class Artifact:
             There is no such file.
         """
         entry, path = self._entry("files", name), self.file_path(name)
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError as error:
-            raise DamagedArtifactError(f"file {name!r}: {path} is missing. {self.mend}") from error
+        data = read_checked(path, self.mend)
         if hashlib.sha256(data).hexdigest() != entry["sha256"]:
             raise DamagedArtifactError(f"file {name!r}: {path} was altered. {self.mend}")
         return data

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.errors import BlockError, DamagedArtifactError
-from storage.files import check_name, explained, pretty_json, write_atomically
+from storage.files import check_name, explained
 
 if TYPE_CHECKING:
     import zarr
@@ -277,19 +277,3 @@ def write_block(path: str | Path, name: str, block: int, values: npt.NDArray[Any
         )
     with explained(folder):
         array[rows] = values
-
-
-def write_block_note(path: str | Path, name: str, block: int, value: Any) -> None:
-    """Write a small JSON value beside a block, before the block itself.
-
-    A block whose chunk exists counts as done, so a note written after it could be lost when the
-    process is killed between the two. `Writer.block_notes` returns the notes; they are not
-    published.
-    """
-    data = pretty_json(value, f"note on block {block} of {name}")
-    write_atomically(note_folder(path, name) / f"{int(block)}.json", data)
-
-
-def note_folder(path: str | Path, name: str) -> Path:
-    """Return where the notes of an array's blocks lie while it is written."""
-    return Path(path) / "notes" / check_name(name)

@@ -29,6 +29,8 @@ _MENDS = {
     errno.EDQUOT: "The disk quota is used up: free some space and run again",
     errno.EACCES: "Change the owner or mode of the folder, or use another workspace",
     errno.EPERM: "Change the owner or mode of the folder, or use another workspace",
+    errno.EIO: "The disk reports an error: see the system's log, and use another disk",
+    errno.ESTALE: "The file server was restarted or the folder replaced: run again",
     errno.ENOLCK: "The file system grants no locks: use a workspace on another one",
     errno.ENOTDIR: "A file is where a folder is needed: move it away, or use another workspace",
     errno.EROFS: "The file system is read-only: use a workspace that can be written",
@@ -97,10 +99,7 @@ def unseal(path: Path, mend: str) -> dict[str, Any]:
     DamagedArtifactError
         The file is missing, or any bit of it differs.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise DamagedArtifactError(f"{path} is missing. {mend}") from error
+    data = read_checked(path, mend)
     try:
         document = json.loads(data)
         digest = document.pop("sha256")
@@ -110,6 +109,26 @@ def unseal(path: Path, mend: str) -> dict[str, Any]:
     if not intact:
         raise DamagedArtifactError(f"{path} is not as it was published (digest). {mend}")
     return dict(document)
+
+
+def read_checked(path: Path, mend: str) -> bytes:
+    """Return the bytes of a published file.
+
+    Raises
+    ------
+    DamagedArtifactError
+        It is missing, or the disk cannot read it.
+    PermissionError
+        It may not be read, which says nothing about it.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise DamagedArtifactError(f"{path} is missing. {mend}") from error
+    except PermissionError:
+        raise
+    except OSError as error:
+        raise DamagedArtifactError(f"{path} cannot be read ({error.strerror}). {mend}") from error
 
 
 def sha256_of_file(path: Path) -> tuple[str, int]:
@@ -123,7 +142,9 @@ def sync_tree(folder: Path) -> None:
     """Flush every file and folder below `folder`, and itself, to the disk."""
     for directory, _, names in os.walk(folder):
         for name in names:
-            _sync(Path(directory, name))
+            # A worker that was given up may still write a block again, and rename it meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                _sync(Path(directory, name))
         _sync(Path(directory))
 
 
@@ -195,10 +216,17 @@ def _exchange(first: Path, second: Path) -> bool:
 
 def discard(folder: Path, trash: Path, *, successor: Path | None = None) -> None:
     """Take `folder` out of sight by one rename, put `successor` in its place, then delete it."""
+    grave = trash / f"{folder.parent.name}-{folder.name}-{uuid.uuid4().hex}"
     with explained(folder):
-        trash.mkdir(parents=True, exist_ok=True)
-        grave = trash / f"{folder.parent.name}-{folder.name}-{uuid.uuid4().hex}"
-        folder.rename(grave)
+        try:
+            trash.mkdir(parents=True, exist_ok=True)
+            folder.rename(grave)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            # Room is what deleting is to make: a new name beside the old one takes none.
+            grave = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}")
+            folder.rename(grave)
         if successor is not None:
             successor.rename(folder)
         shutil.rmtree(grave)

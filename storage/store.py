@@ -12,6 +12,7 @@ from storage.artifact import Artifact
 from storage.errors import DamagedArtifactError, MissingArtifactError, UnknownReferenceError
 from storage.files import TEMPORARY_SUFFIX, discard, locked, publish
 from storage.recipe import KEY_LENGTH, Recipe, Reference, check_stage, is_key, is_stage
+from storage.repair import Repair, finish_sealed, repair
 from storage.verification import Problem
 from storage.writer import Writer
 
@@ -158,19 +159,22 @@ class Store:
         reference = recipe.reference
         if not force and (found := self.find(reference)):
             return Outcome(found, cached=True)
-        lock = self.root / "locks" / f"{reference.stage}-{reference.key}.lock"
-        with self.in_use(), locked(lock):
+        with self.in_use(), locked(self._lock(reference)):
             if not force and (found := self.find(reference)):
                 return Outcome(found, cached=True)
             destination = self.path(reference)
             partial = destination.with_name(reference.key + TEMPORARY_SUFFIX)
             if force and partial.exists():
                 discard(partial, self.trash)
-            writer = Writer(partial, recipe)
-            create(writer)
-            writer.seal()
+            if not finish_sealed(reference, partial):
+                writer = Writer(partial, recipe)
+                create(writer)
+                writer.seal()
             publish(partial, destination, self.trash)
         return Outcome(self.open(reference), cached=False)
+
+    def _lock(self, reference: Reference) -> Path:
+        return self.root / "locks" / f"{reference.stage}-{reference.key}.lock"
 
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
@@ -205,6 +209,28 @@ class Store:
         """Check every byte of the given artifacts, or of all, and return what is wrong."""
         chosen = list(self.references()) if references is None else list(references)
         return [p for r in chosen for p in verification.problems(Artifact(r, self.path(r)))]
+
+    def repair(self, references: Iterable[Reference] | None = None) -> list[Repair]:
+        """Mend what `verify` finds in the given artifacts, or in all.
+
+        Files that do not belong there are removed, and Zarr metadata is written anew: then the
+        artifact is whole. Of an artifact that was made in blocks, those that are broken are
+        removed and it becomes an unfinished one, so that the next run of its stage makes those
+        blocks alone. Any other is removed, and the next run makes it again.
+
+        Raises
+        ------
+        StoreAccessError
+            The disk is full or may not be written.
+        """
+        chosen = list(self.references()) if references is None else list(references)
+        done = []
+        with self.in_use():
+            for reference in chosen:
+                with locked(self._lock(reference)):
+                    if mended := repair(self, reference):
+                        done.append(mended)
+        return done
 
     def gc(self, keep: Iterable[Reference], *, dry_run: bool = False) -> list[Path]:
         """Remove what nothing in `keep` was made from, and what interrupted runs left.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from storage.artifact import MANIFEST, RUN, Artifact
 from storage.blocks import METADATA, Layout, StoredArray, array_folder
@@ -22,19 +24,25 @@ class Problem(NamedTuple):
         The array or file in it.
     what : str
         What is wrong, with the path of the chunk or file.
+    block : int or None
+        The block of the array, where one is missing or cannot be decoded.
+    stray : bool
+        Whether the file, named from the artifact's folder, does not belong to it.
     """
 
     reference: Reference
     name: str
     what: str
+    block: int | None = None
+    stray: bool = False
 
 
 def problems(artifact: Artifact) -> list[Problem]:
     """Return everything that is wrong with an artifact; reads it whole, a block at a time."""
     found: list[Problem] = []
 
-    def report(name: str, what: str) -> None:
-        found.append(Problem(artifact.reference, name, what))
+    def report(name: str, what: str, block: int | None = None) -> None:
+        found.append(Problem(artifact.reference, name, what, block))
 
     try:
         manifest = artifact.manifest
@@ -46,30 +54,60 @@ def problems(artifact: Artifact) -> list[Problem]:
     except DamagedArtifactError as error:
         report(RUN, str(error))
         metadata = None
-    expected = {artifact.path / MANIFEST, artifact.path / RUN}
     for name, entry in manifest["arrays"].items():
         folder, layout = array_folder(artifact.path, name), Layout.from_entry(entry)
-        expected.add(folder / METADATA)
-        expected.update(folder / layout.chunk_name(b) for b in range(layout.n_blocks))
         if not (folder / METADATA).is_file():
             report(name, f"{folder / METADATA} is missing")
             continue
-        if metadata is not None and metadata.get(name) != sha256_of_file(folder / METADATA)[0]:
-            report(name, f"{folder / METADATA} was altered")
+        if metadata is not None and metadata.get(name) != _digest(folder / METADATA)[0]:
+            report(name, f"{folder / METADATA} was altered, or cannot be read")
             continue
         digest, damage = StoredArray(folder, layout, "").digest()
-        for what in damage.values():
-            report(name, what.strip())
+        for block, what in damage.items():
+            report(name, what.strip(), block)
         if not damage and digest != entry["sha256"]:
             report(name, f"{folder}: the values are not those that were published (sha256)")
     for name, entry in manifest["files"].items():
         path = artifact.path / "files" / name
-        expected.add(path)
         if not path.is_file():
             report(name, f"{path} is missing")
-        elif sha256_of_file(path) != (entry["sha256"], entry["bytes"]):
-            report(name, f"{path} was altered")
-    for path in sorted(artifact.path.rglob("*")):
-        if path.is_file() and path not in expected:
-            report(str(path.relative_to(artifact.path)), f"{path} does not belong to the artifact")
+        elif _digest(path) != (entry["sha256"], entry["bytes"]):
+            report(name, f"{path} was altered, or cannot be read")
+    for path in strays(artifact.path, manifest):
+        name, what = str(path.relative_to(artifact.path)), "does not belong to the artifact"
+        found.append(Problem(artifact.reference, name, f"{path} {what}", stray=True))
     return found
+
+
+def strays(path: Path, manifest: Mapping[str, Any]) -> list[Path]:
+    """Return the files in an artifact's folder that its manifest does not name."""
+    expected = {path / MANIFEST, path / RUN}
+    for name, entry in manifest["arrays"].items():
+        folder, layout = array_folder(path, name), Layout.from_entry(entry)
+        expected.add(folder / METADATA)
+        expected.update(folder / layout.chunk_name(b) for b in range(layout.n_blocks))
+    expected.update(path / "files" / name for name in manifest["files"])
+    return [p for p in sorted(path.rglob("*")) if p not in expected and not _is_folder(p)]
+
+
+def remove_strays(path: Path, manifest: Mapping[str, Any]) -> None:
+    """Remove what the manifest does not name, and folders without files."""
+    for stray in strays(path, manifest):
+        stray.unlink(missing_ok=True)
+    for folder in sorted(filter(_is_folder, path.rglob("*")), reverse=True):
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _digest(path: Path) -> tuple[str, int]:
+    """Return the sha256 and size of a file; of one that the disk cannot read, those of none."""
+    try:
+        return sha256_of_file(path)
+    except PermissionError:  # says nothing about the file
+        raise
+    except OSError:
+        return "", -1

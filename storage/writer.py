@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import platform
 import resource
 import shutil
 import sys
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.artifact import MANIFEST, RUN
-from storage.blocks import METADATA, Layout, StoredArray, array_folder, note_folder
+from storage.blocks import METADATA, Layout, StoredArray, array_folder
 from storage.checkpoint import load_checkpoint, save_checkpoint
 from storage.errors import BlockError, DamagedArtifactError
 from storage.files import (
@@ -30,7 +29,10 @@ from storage.files import (
     sha256_of_file,
     write_atomically,
 )
+from storage.notes import all_notes, has_note, note_folder, notes_by_name
 from storage.recipe import Recipe, plain
+from storage.repair import compared
+from storage.verification import remove_strays
 
 RECIPE = "recipe.json"
 # Import name and distribution of what may change a result; recorded when loaded.
@@ -64,6 +66,7 @@ class Writer:
         self.path = path
         self.recipe = recipe
         self._arrays: dict[str, Layout] = {}
+        self._in_blocks: set[str] = set()
         self._files: set[str] = set()
         self._notes: dict[str, Any] = {}
         self._started = datetime.now(UTC)
@@ -93,10 +96,23 @@ class Writer:
             Shape, dtype or rows_per_block cannot be stored.
         """
         self._declare(name, Layout.declare(name, shape, dtype, rows_per_block), keep_blocks=True)
+        self._in_blocks.add(name)
 
-    def pending_blocks(self, name: str) -> list[int]:
-        """Return the numbers of the blocks that are not written yet, in order."""
-        return self._stored(name).pending()
+    def pending_blocks(self, *names: str, notes: Sequence[str] = ()) -> list[int]:
+        """Return the numbers of the blocks that have to be written yet, in order.
+
+        Parameters
+        ----------
+        *names : str
+            Arrays with the same blocks; a block that one of them lacks is written to all.
+        notes : sequence of str
+            Names of the notes that every block has.
+        """
+        pending = {block for name in names for block in self._stored(name).pending()}
+        for note in notes:
+            blocks = range(max(map(self.n_blocks, names)))
+            pending.update(b for b in blocks if not has_note(self.path, note, b))
+        return sorted(pending)
 
     def n_blocks(self, name: str) -> int:
         """Return the number of blocks of a declared array."""
@@ -135,10 +151,14 @@ class Writer:
         self._files.add(name)
 
     def block_notes(self, name: str) -> dict[int, Any]:
-        """Return what `write_block_note` left beside the blocks of an array, by block."""
-        paths = note_folder(self.path, name).glob("[0-9]*.json")
-        notes = {int(path.stem): json.loads(path.read_bytes()) for path in paths}
-        return dict(sorted(notes.items()))
+        """Return what `write_block_note` left beside blocks, by block.
+
+        Raises
+        ------
+        DamagedArtifactError
+            A note is not as it was written.
+        """
+        return {int(block): note for block, note in all_notes(self.path, name)}
 
     def save_checkpoint(self, name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Keep arrays for the case that this process is killed; they are not published.
@@ -172,16 +192,19 @@ class Writer:
             only that block again.
         """
         entries = {name: self._seal_array(name) for name in sorted(self._arrays)}
-        with explained(self.path):
-            self._remove_leftovers()
         files = {}
         for name in sorted(self._files):
             digest, size = sha256_of_file(self.path / "files" / name)
             files[name] = {"sha256": digest, "bytes": size}
-        write_atomically(self.path / RUN, sealed(self._run_document()))
+        run = self._run_document()
+        if repaired := compared(self.path, entries, files):
+            run["repaired"] = repaired
         manifest = {**self.recipe.document(), "arrays": entries, "files": files}
+        write_atomically(self.path / RUN, sealed(run))
+        # Nothing that a killed call would need is removed before this: see `finish_sealed`.
         write_atomically(self.path / MANIFEST, sealed(manifest))
-        (self.path / RECIPE).unlink()
+        with explained(self.path):
+            remove_strays(self.path, manifest)
 
     def _declare(self, name: str, layout: Layout, *, keep_blocks: bool) -> None:
         folder = array_folder(self.path, name)
@@ -225,23 +248,6 @@ class Writer:
             "sha256": digest,
         }
 
-    def _remove_leftovers(self) -> None:
-        wanted = {self.path / "files" / name for name in self._files}
-        for name, layout in self._arrays.items():
-            folder = array_folder(self.path, name)
-            wanted.add(folder / METADATA)
-            wanted.update(folder / layout.chunk_name(b) for b in range(layout.n_blocks))
-        wanted.add(self.path / RECIPE)
-        folders = set()
-        for path in self.path.rglob("*"):
-            if path.is_dir():
-                folders.add(path)
-            elif path not in wanted:
-                path.unlink()
-        for folder in sorted(folders, reverse=True):
-            if not any(folder.iterdir()):
-                folder.rmdir()
-
     def _run_document(self) -> dict[str, Any]:
         metadata = {n: array_folder(self.path, n) / METADATA for n in sorted(self._arrays)}
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -255,6 +261,8 @@ class Writer:
             "python": platform.python_version(),
             "libraries": {d: importlib.metadata.version(d) for d in loaded.values()},
             "notes": self._notes,
+            "in_blocks": sorted(self._in_blocks),
+            "block_notes": notes_by_name(self.path),
             "metadata_sha256": {n: sha256_of_file(path)[0] for n, path in metadata.items()},
         }
 

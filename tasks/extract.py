@@ -88,7 +88,7 @@ def extract_features(
             "features", shape=(rows, made.dimension), dtype="float32", rows_per_block=block_rows
         )
         writer.array("ok", shape=(rows,), dtype="bool", rows_per_block=block_rows)
-        pending = writer.pending_blocks("ok")
+        pending = writer.pending_blocks("features", "ok", notes=("failures", "zero_rows"))
         n_blocks = -(-rows // block_rows)
         if len(pending) < n_blocks:
             say(f"{what}: {n_blocks - len(pending)} of {n_blocks} blocks were done")

@@ -1,0 +1,182 @@
+"""Mending a damaged artifact: what is whole stays, and the next run makes the rest again."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from storage.artifact import MANIFEST, Artifact
+from storage.blocks import METADATA, Layout, StoredArray, array_folder
+from storage.errors import DamagedArtifactError
+from storage.files import (
+    TEMPORARY_SUFFIX,
+    discard,
+    explained,
+    sealed,
+    sha256_of_file,
+    unseal,
+    write_atomically,
+)
+from storage.notes import restore_notes
+from storage.recipe import Reference
+from storage.verification import problems, remove_strays
+
+if TYPE_CHECKING:
+    from storage.store import Store
+
+ORIGINAL = "original.json"
+logger = logging.getLogger(__name__)
+
+
+class Repair(NamedTuple):
+    """What was done about a damaged artifact.
+
+    Attributes
+    ----------
+    reference : Reference
+        The artifact.
+    blocks : dict of str to list of int, or None
+        Blocks, by array, that the next run of the stage makes again; None where it makes the
+        whole artifact again.
+    whole : bool
+        Whether the artifact is whole as it is, and no run has to follow.
+    """
+
+    reference: Reference
+    blocks: dict[str, list[int]] | None
+    whole: bool
+
+
+def repair(store: Store, reference: Reference) -> Repair | None:
+    """Mend one artifact as `Store.repair` says; the caller holds its lock."""
+    artifact = Artifact(reference, store.path(reference))
+    if not artifact.path.is_dir() or not problems(artifact):
+        return None
+    with explained(artifact.path):
+        try:
+            manifest, run = artifact.manifest, artifact.run
+        except DamagedArtifactError:
+            manifest, run = None, None
+        if manifest and run:
+            _restore_metadata(artifact)
+            remove_strays(artifact.path, manifest)
+            if not problems(artifact):
+                return Repair(reference, {}, whole=True)
+            if blocks := _missing_blocks(artifact):
+                _reopen(artifact, blocks, store.trash)
+                return Repair(reference, blocks, whole=False)
+        discard(artifact.path, store.trash)
+    return Repair(reference, None, whole=False)
+
+
+def _restore_metadata(artifact: Artifact) -> None:
+    """Write altered Zarr metadata anew, where that gives what was published."""
+    for name, entry in artifact.manifest["arrays"].items():
+        metadata = array_folder(artifact.path, name) / METADATA
+        published = artifact.run["metadata_sha256"].get(name)
+        if metadata.is_file() and sha256_of_file(metadata)[0] == published:
+            continue
+        fresh = artifact.path / f".{name}.{uuid.uuid4().hex}"
+        StoredArray.create(fresh, Layout.from_entry(entry))
+        if sha256_of_file(fresh / METADATA)[0] == published:
+            metadata.parent.mkdir(parents=True, exist_ok=True)
+            (fresh / METADATA).replace(metadata)
+        shutil.rmtree(fresh)
+
+
+def _missing_blocks(artifact: Artifact) -> dict[str, list[int]]:
+    """Blocks to make again, by array; empty if the artifact was not made in blocks."""
+    arrays = {name: [] for name in artifact.run.get("in_blocks", ())}  # type: dict[str, list[int]]
+    for problem in problems(artifact):
+        if problem.name not in arrays:
+            continue
+        layout = Layout.from_entry(artifact.manifest["arrays"][problem.name])
+        # Of values that are not those published, nobody knows which block holds them.
+        broken = range(layout.n_blocks) if problem.block is None else [problem.block]
+        arrays[problem.name].extend(broken)
+    return arrays
+
+
+def _reopen(artifact: Artifact, blocks: Mapping[str, list[int]], trash: Path) -> None:
+    """Make an unfinished artifact of a damaged one.
+
+    Whenever this is killed, what is left is damaged, so that the next call goes on, or unfinished
+    and without any block that is not whole.
+    """
+    path, manifest, run = artifact.path, artifact.manifest, artifact.run
+    for name, numbers in blocks.items():
+        folder = array_folder(path, name)
+        layout = Layout.from_entry(manifest["arrays"][name])
+        for block in numbers:
+            (folder / layout.chunk_name(block)).unlink(missing_ok=True)
+        metadata = folder / METADATA
+        if not metadata.is_file() or sha256_of_file(metadata)[0] != run["metadata_sha256"][name]:
+            shutil.rmtree(folder, ignore_errors=True)
+    restore_notes(path, run["block_notes"])
+    original = {"arrays": manifest["arrays"], "files": manifest["files"], "blocks": dict(blocks)}
+    write_atomically(path / ORIGINAL, sealed(original))
+    partial = path.with_name(path.name + TEMPORARY_SUFFIX)
+    if partial.exists():
+        discard(partial, trash)
+    path.rename(partial)
+    (partial / MANIFEST).unlink()
+
+
+def finish_sealed(reference: Reference, partial: Path) -> bool:
+    """Whether an unfinished artifact is whole: its maker was killed just before publishing it.
+
+    Then only what does not belong to it is removed; otherwise, only its manifest.
+    """
+    artifact = Artifact(reference, partial)
+    if not (partial / MANIFEST).exists():
+        return False
+    with explained(partial):
+        if all(problem.stray for problem in problems(artifact)):
+            remove_strays(partial, artifact.manifest)
+            return True
+        (partial / MANIFEST).unlink()
+    return False
+
+
+def compared(
+    path: Path, arrays: Mapping[str, Any], files: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """What to note of an artifact that was repaired: its blocks, and what came out otherwise.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the unfinished artifact.
+    arrays, files : dict
+        Entries of its new manifest.
+
+    Returns
+    -------
+    dict or None
+        None if it was not repaired.
+    """
+    try:
+        original = unseal(path / ORIGINAL, "")
+    except DamagedArtifactError:
+        return None
+    made = json.loads(sealed({"arrays": dict(arrays), "files": dict(files)}))
+    differs = sorted(
+        name
+        for kind in ("arrays", "files")
+        for name in {*original[kind], *made[kind]}
+        if original[kind].get(name) != made[kind].get(name)
+    )
+    if differs:
+        logger.warning(
+            "%s was repaired, but %s came out otherwise than it was published first, as another "
+            "device or library may do; to have one origin again, run with --force %s",
+            path.with_suffix(""),
+            ", ".join(differs),
+            path.parent.name,
+        )
+    return {"blocks": original["blocks"], "differs": differs}
