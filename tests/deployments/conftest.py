@@ -142,3 +142,37 @@ def open_browser(session: Any) -> Callable[..., Browser]:
 def browser(open_browser: Callable[..., Browser]) -> Browser:
     """Browser on the page of a server for this machine alone."""
     return open_browser()
+
+
+@pytest.fixture(scope="session")
+def served_place(
+    tmp_path_factory: pytest.TempPathFactory,
+    draw_pictures: Callable[..., Path],
+    extracting_here: Callable[..., Any],
+) -> Any:
+    """Workspace of a trained experiment `shapes`, 60 sketches and images; to be read only."""
+    from tasks.workspace import Workspace
+    from tests.deployments.serving import train_shapes
+
+    folder = tmp_path_factory.mktemp("served")
+    place = Workspace(folder / "workspace")
+    with extracting_here():
+        train_shapes(place, draw_pictures(folder / "shapes", per_class=20))
+    return place
+
+
+@pytest.fixture(scope="session")
+def live(served_place: Any) -> Any:
+    """The galleries of it."""
+    from deployments.serve.live import Live
+
+    return Live(served_place, ["shapes"])
+
+
+@pytest.fixture
+def search_page(live: Any) -> Browser:
+    """Browser on the search page of a server for this machine alone."""
+    from deployments.serve.app import make_app
+    from deployments.web.security import access_for
+
+    return Browser(make_app(live, access_for("127.0.0.1", 8765, "serve")))

@@ -1,0 +1,288 @@
+"""The page, its JSON interface and what watches over it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from importlib import resources
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from cppcl.errors import CppclError, InputError, PictureError
+from deployments.serve import interface as out
+from deployments.serve.live import Live
+from deployments.serve.metrics import MEDIA_TYPE, Measured, Metrics
+from deployments.serve.originals import original
+from deployments.serve.served_model import Found, ServedModel
+from deployments.serve.uploads import LARGEST_FILE, UploadError, decode_base64, decode_upload
+from deployments.serve.work import BusyError, Work
+from deployments.web.requests import read_body, wants_json
+from deployments.web.security import HEADERS, Access, guard
+
+LARGEST_BODY = LARGEST_FILE * 4 // 3 + 4096
+BODY_SECONDS = 15.0
+RETRY_SECONDS = "1"
+STATIC = {
+    "serve.css": "text/css; charset=utf-8",
+    "drawing.js": "text/javascript",
+    "serve.js": "text/javascript",
+}
+KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
+QUERY_SCHEMA = out.Query.model_json_schema()
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": out.Refusal} for status in (408, 409, 413, 415, 422, 503)
+}
+
+
+def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
+    """Web application around models.
+
+    Parameters
+    ----------
+    live : Live
+        What is searched.
+    access : Access
+        Who is let in.
+    work : Work, optional
+        Where searches run.
+    """
+    work, metrics = work or Work(), Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        work.close()
+
+    app = FastAPI(
+        title="cppcl serve",
+        version="1",
+        description="Pictures that a sketch means.",
+        docs_url=None,  # its page would load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.middleware("http")(guard(access))
+    app.add_middleware(Measured, metrics=metrics)
+    templates = Environment(
+        loader=PackageLoader("deployments.serve"), autoescape=True, undefined=StrictUndefined
+    )
+    files = resources.files("deployments.serve") / "static"
+    static = {name: (files / name).read_bytes() for name in STATIC}
+
+    @app.get("/", include_in_schema=False)
+    def page() -> Response:
+        live.look_for_newer()
+        names = [(text, live.get(text).n_pictures) for text in live.texts]
+        return HTMLResponse(templates.get_template("search.html").render(models=names))
+
+    @app.get("/api/models")
+    def models() -> out.ModelsOut:
+        live.look_for_newer()
+        return out.ModelsOut(models=[described(live.get(text)) for text in live.texts])
+
+    @app.post(
+        "/api/search",
+        responses=REFUSALS,
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": QUERY_SCHEMA}},
+            }
+        },
+    )
+    async def search(request: Request) -> out.Answer:
+        begun = time.perf_counter()
+        live.look_for_newer()
+        body = await read_body(request, LARGEST_BODY, BODY_SECONDS)
+        answer = await work.run(answered, live, body)
+        answer.seconds = time.perf_counter() - begun
+        return answer
+
+    def place(key: str, modality: str, row: int) -> tuple[ServedModel, Any]:
+        model = live.by_key(key)
+        found: Any = (modality, row)
+        if model is None or found not in model.small.get(modality, ()):
+            raise HTTPException(404, "There is no such picture; search again.")
+        return model, found
+
+    @app.get("/pictures/{key}/{modality}/{row}")
+    def thumbnail(key: str, modality: str, row: int) -> Response:
+        model, found = place(key, modality, row)
+        content, media_type = model.small[modality][found]
+        return Response(content, media_type=media_type, headers=KEPT)
+
+    @app.get("/originals/{key}/{modality}/{row}")
+    def large(key: str, modality: str, row: int) -> Response:
+        model, found = place(key, modality, row)
+        content, media_type = original(model.large[modality], found)
+        return Response(content, media_type=media_type, headers=KEPT)
+
+    @app.get("/healthz")
+    def health() -> out.Health:
+        live.look_for_newer()
+        states = {
+            text: out.ServedOut(
+                key=served.model.reference.key,
+                n_pictures=served.model.n_pictures,
+                seconds_since_loaded=time.time() - served.model.loaded_at,
+                problem=served.problem,
+            )
+            for text, served in live.served.items()
+        }
+        well = all(state.problem is None for state in states.values())
+        return out.Health(status="ok" if well else "degraded", models=states)
+
+    @app.get("/metrics")
+    def measured() -> Response:
+        return Response(metrics.text(), headers={"Content-Type": MEDIA_TYPE})
+
+    @app.get("/static/{name}", include_in_schema=False)
+    def static_file(name: str) -> Response:
+        if name not in static:
+            raise HTTPException(404, "There is no such file.")
+        cached = {"Cache-Control": "no-cache"}
+        return Response(static[name], media_type=STATIC[name], headers=cached)
+
+    @app.get("/favicon.ico", include_in_schema=False)
+    def icon() -> Response:
+        return Response(status_code=204)
+
+    def failed(request: Request, status: int, message: str, **headers: str) -> Response:
+        if request.url.path.startswith("/api/") or wants_json(request):
+            return JSONResponse({"error": message}, status, headers)
+        title = HTTPStatus(status).phrase
+        text = templates.get_template("error.html").render(title=title, message=message)
+        return HTMLResponse(text, status, headers)
+
+    @app.exception_handler(HTTPException)
+    def refused(request: Request, error: HTTPException) -> Response:
+        return failed(request, error.status_code, str(error.detail))
+
+    @app.exception_handler(RequestValidationError)
+    def malformed(request: Request, error: RequestValidationError) -> Response:
+        return failed(request, 422, said(error.errors()))
+
+    @app.exception_handler(BusyError)
+    def busy(request: Request, error: BusyError) -> Response:
+        return failed(request, 503, str(error), **{"Retry-After": RETRY_SECONDS})
+
+    @app.exception_handler(CppclError)
+    def wrong(request: Request, error: CppclError) -> Response:
+        if isinstance(error, UploadError):
+            return failed(request, error.status, str(error))
+        statuses = {ChangedError: 409, PictureError: 404, InputError: 422}
+        kinds = (statuses[kind] for kind in statuses if isinstance(error, kind))
+        return failed(request, next(kinds, 500), str(error))
+
+    @app.exception_handler(Exception)
+    def broken(request: Request, error: Exception) -> Response:
+        # Beyond the middleware that adds them.
+        response = failed(request, 500, "Something went wrong; the server's log says what.")
+        response.headers.update(HEADERS | {"Cache-Control": "no-store"})
+        return response
+
+    return app
+
+
+class ChangedError(InputError):
+    """Rows are of a model that is not served any more."""
+
+
+def answered(live: Live, body: bytes) -> out.Answer:
+    """Search for what a request asks.
+
+    Raises
+    ------
+    InputError
+        It asks for nothing that can be done.
+    """
+    try:
+        query = out.Query.model_validate_json(body)
+    except ValidationError as error:
+        raise InputError(said(error.errors(include_url=False))) from error
+    model = live.get(query.model)
+    if query.key is not None and query.key != model.reference.key:
+        raise ChangedError(f"{model.name} was trained or indexed anew meanwhile; search again")
+    if query.picture is not None:
+        content = decode_base64(query.picture)
+        picture = decode_upload(content, longest_side=model.longest_side)
+        found = model.by_picture(picture, query.k)
+    elif query.example is not None:
+        found = model.by_example(query.example, query.k)
+    else:
+        found = model.like(query.image or 0, query.k)
+    return answer_of(model, found, by_sketch=query.image is None)
+
+
+def answer_of(model: ServedModel, found: list[Found], *, by_sketch: bool) -> out.Answer:
+    """Answer as it is sent; what is close is known for sketches alone."""
+    key, threshold = model.reference.key, model.closeness.threshold
+    close = None
+    if by_sketch and threshold is not None:
+        close = bool(found) and found[0].similarity >= threshold
+    reason = None if found else "The model finds nothing in it that it knows: draw more."
+    matches = [
+        out.MatchOut(
+            rank=rank,
+            row=match.row,
+            label=model.labels[match.row],
+            similarity=match.similarity,
+            name=model.paths[match.row],
+            thumbnail=f"/pictures/{key}/image/{match.row}",
+            original=f"/originals/{key}/image/{match.row}",
+        )
+        for rank, match in enumerate(found, start=1)
+    ]
+    return out.Answer(
+        model=model.name,
+        key=key,
+        close=close,
+        threshold=threshold if by_sketch else None,
+        reason=reason,
+        seconds=0.0,
+        matches=matches,
+    )
+
+
+def described(model: ServedModel) -> out.ModelOut:
+    """A model as it is sent."""
+    key, found = model.reference.key, model.closeness
+    return out.ModelOut(
+        name=model.name,
+        key=key,
+        n_pictures=model.n_pictures,
+        look=out.LookOut(**vars(model.look)),
+        closeness=out.ClosenessOut(
+            threshold=found.threshold,
+            n_right=found.n_right,
+            n_wrong=found.n_wrong,
+            right_kept=None if found.threshold is None else found.right_kept,
+            wrong_refused=None if found.threshold is None else found.wrong_refused,
+        ),
+        examples=[
+            out.ExampleOut(
+                row=row,
+                label=model.label_of_example(row),
+                thumbnail=f"/pictures/{key}/sketch/{row}",
+                original=f"/originals/{key}/sketch/{row}",
+            )
+            for row in model.examples
+        ],
+    )
+
+
+def said(errors: Any) -> str:
+    """What is wrong with a request, in a line."""
+    parts = []
+    for error in errors:
+        place = ".".join(str(part) for part in error["loc"])
+        parts.append(f"{place}: {error['msg']}" if place else str(error["msg"]))
+    return "; ".join(parts)[:500]

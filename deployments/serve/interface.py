@@ -1,0 +1,134 @@
+"""What is asked and answered as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+MOST_MATCHES = 100
+
+
+class Query(BaseModel):
+    """What to search by: one of `picture`, `example` and `image`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str | None = Field(None, description="a name of /api/models; the first by default")
+    picture: str | None = Field(
+        None,
+        description="a sketch in base64, or its data address: PNG, JPEG, WebP, GIF or BMP",
+    )
+    example: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="row of an example sketch of the model"
+    )
+    image: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="row of a picture, for more like it"
+    )
+    key: str | None = Field(
+        None, description="of an earlier answer: refused if rows are of another gallery by now"
+    )
+    k: int = Field(24, ge=1, le=MOST_MATCHES, description="number of pictures")
+
+    @model_validator(mode="after")
+    def _one_of_three(self) -> Self:
+        given = [n for n in ("picture", "example", "image") if getattr(self, n) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"give one of picture, example and image, not {' and '.join(given) or 'none'}"
+            )
+        return self
+
+
+class MatchOut(BaseModel):
+    """A picture that answers."""
+
+    rank: int
+    row: int
+    label: str
+    similarity: float
+    name: str = Field(description="path of the file within its data set")
+    thumbnail: str = Field(description="address of the picture, at most 256 pixels a side")
+    original: str = Field(description="address of the picture as it is stored")
+
+
+class Answer(BaseModel):
+    """Pictures, nearest first."""
+
+    model: str
+    key: str = Field(description="of the encode artifact that answered")
+    close: bool | None = Field(
+        description="whether the nearest is as close as right answers are; null: nothing tells"
+    )
+    threshold: float | None = Field(description="similarity from which it is")
+    reason: str | None = Field(description="why there are no pictures, if so")
+    seconds: float
+    matches: list[MatchOut]
+
+
+class ExampleOut(BaseModel):
+    """A sketch of the model's data set."""
+
+    row: int
+    label: str
+    thumbnail: str
+    original: str
+
+
+class LookOut(BaseModel):
+    """How the model's sketches look: what a drawing is rendered like before it is sent."""
+
+    width: int
+    height: int
+    line: float = Field(description="width of strokes, as a share of the longer side")
+    extent: float = Field(description="share of the picture that the box of all strokes takes")
+    centre: tuple[float, float] = Field(description="of that box")
+
+
+class ClosenessOut(BaseModel):
+    """Which similarity is close, and how well that tells right from wrong."""
+
+    threshold: float | None
+    n_right: int
+    n_wrong: int
+    right_kept: float | None
+    wrong_refused: float | None
+
+
+class ModelOut(BaseModel):
+    """A model that is served."""
+
+    name: str
+    key: str
+    n_pictures: int
+    look: LookOut
+    closeness: ClosenessOut
+    examples: list[ExampleOut]
+
+
+class ModelsOut(BaseModel):
+    """All of them, the first being the default."""
+
+    models: list[ModelOut]
+
+
+class ServedOut(BaseModel):
+    """State of a model."""
+
+    key: str
+    n_pictures: int
+    seconds_since_loaded: float
+    problem: str | None = Field(description="why something newer could not be loaded")
+
+
+class Health(BaseModel):
+    """Whether all is well: 'degraded' while something newer cannot be loaded."""
+
+    status: str
+    models: dict[str, ServedOut]
+
+
+class Refusal(BaseModel):
+    """Why there is no answer."""
+
+    error: str

@@ -1,0 +1,257 @@
+"""A model in memory: what it takes to answer a sketch without reading anything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.datasets.table import Modality, SampleTable
+from cppcl.errors import InputError, PictureError
+from cppcl.gallery import Gallery
+from cppcl.images import Picture, read_sample
+from deployments.serve.closeness import Closeness, answers, separate
+from deployments.serve.look import Look, look_of
+from deployments.web.pictures import PictureFile, Pictures
+from storage import Artifact, Recipe, Reference
+from tasks import encode
+from tasks.build_curricula import targets
+from tasks.extract import usable_rows
+from tasks.fetch import open_pictures
+from tasks.model import Model, extractor_of
+from tasks.split import open_split
+from tasks.workspace import Workspace
+
+Place = tuple[Modality, int]
+"""A picture: its modality, and its row there."""
+
+THUMBNAIL = 256
+LARGE = 1024
+N_EXAMPLES = 60
+N_MEASURED = 40
+"""Sketches whose look is measured."""
+N_CALIBRATING = 500
+"""Most sketches from which it is found what close means."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A picture that answers a query: its row, and how similar it is."""
+
+    row: int
+    similarity: float
+
+
+class ServedModel:
+    """Pictures that are searched, and what searches them.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    name : str
+        What people call it.
+    reference : Reference
+        An `encode` artifact.
+
+    Raises
+    ------
+    InputError
+        The model is of features without pictures, or no picture of the gallery could be read.
+    StoreError
+        Something is missing or damaged.
+
+    Attributes
+    ----------
+    look : Look
+        Of the sketches that it learned from.
+    closeness : Closeness
+        Which similarity is close.
+    examples : list of int
+        Rows of sketches, of those that it did not learn from if there are any.
+    small, large : Pictures
+        Pictures of the gallery, and those examples.
+    """
+
+    def __init__(self, workspace: Workspace, name: str, reference: Reference) -> None:
+        store = workspace.store
+        self.name, self.reference, self.loaded_at = name, reference, time.time()
+        model = Model(workspace, reference)
+        training = model.training
+        self._method: Any = model.method
+        self._lock = Lock()
+        sketch_features = store.open(training.inputs["sketch_features"])
+        self._spec = extractor_of(sketch_features)
+        sketches = open_pictures(store, training.inputs["table"])
+        self.table = model.pictures.table
+        if any(".npy#" in path for path in (*sketches.table.paths, *self.table.paths)):
+            raise InputError(
+                f"{name}: learned from features and not from pictures, so there is nothing that "
+                "can be drawn; use 'cppcl run', or serve a model of pictures"
+            )
+        self._extractor = self._spec.make(str(store.root))
+        metric: Any = workspace.metric_of(training.reference)
+        rows = np.flatnonzero(usable_rows(store.open(model.codes.inputs["image_features"])))
+        if not len(rows):
+            raise InputError(f"{name}: holds no picture that could be read; index another folder")
+        self._rows = rows
+        self._gallery = Gallery(model.codes.array("image_codes")[rows], metric=metric)
+        self._place_of_row = {row: place for place, row in enumerate(rows.tolist())}
+        in_table = self.table.rows("image")
+        self.labels = [self.table.labels[k] for k in in_table]
+        self.paths = [self.table.paths[k] for k in in_table]
+
+        home = codes_of_training(workspace, training, model.codes)
+        usable = usable_rows(sketch_features)
+        held_out = np.array([], np.int64)
+        if "split" in training.inputs:
+            split = open_split(store, training.inputs["split"])
+            held_out = split.test_sketches[usable[split.test_sketches]]
+        shuffled = np.random.default_rng(0).permutation(
+            held_out if len(held_out) else np.flatnonzero(usable)
+        )
+        self.examples = shuffled[:N_EXAMPLES].tolist() if home else []
+        self._example_codes: dict[int, NDArray[np.floating]] = {}
+        if home and self.examples:
+            codes = home.rows("sketch_codes", self.examples)
+            self._example_codes = dict(zip(self.examples, codes, strict=True))
+        self.closeness = Closeness(None, 0, 0)
+        if home and len(held_out):
+            self.closeness = calibrate(workspace, training, home, shuffled[:N_CALIBRATING], metric)
+        sketch_rows = sketches.table.rows("sketch")
+        self._sketch_labels: dict[int, str] = {
+            r: sketches.table.labels[sketch_rows[r]] for r in self.examples
+        }
+        measured = [sketches.table.paths[sketch_rows[r]] for r in shuffled[:N_MEASURED]]
+        self.look: Look = look_of(readable(sketches.root, measured, self._spec.longest_side))
+        shown: dict[Modality, tuple[SampleTable, Path]] = {
+            "sketch": (sketches.table, sketches.root),
+            "image": (self.table, model.pictures.root),
+        }
+        self.small: dict[str, Pictures[Place]] = {}
+        self.large: dict[str, Pictures[Place]] = {}
+        for modality, (table, root) in shown.items():
+            files: dict[Place, PictureFile] = {
+                (modality, row): PictureFile(table.paths[k], table.sha256[k])
+                for row, k in enumerate(table.rows(modality).tolist())
+                if modality == "image" or row in self._sketch_labels
+            }
+            self.small[modality] = Pictures(root, files, THUMBNAIL)
+            self.large[modality] = Pictures(root, files, LARGE)
+
+    @property
+    def n_pictures(self) -> int:
+        """Pictures that can be found."""
+        return len(self._rows)
+
+    @property
+    def longest_side(self) -> int:
+        """Pixels to which queries are reduced."""
+        return self._spec.longest_side
+
+    def label_of_example(self, row: int) -> str:
+        """Label of the sketch in a row."""
+        return self._sketch_labels[row]
+
+    def by_picture(self, picture: Picture, k: int) -> list[Found]:
+        """Nearest pictures to a sketch, best first; none where its code is all zero."""
+        # Neither extractors nor learners promise to be used by several threads at once.
+        with self._lock:
+            code = self._method.encode_sketches(self._extractor.transform([picture]))
+        return self._nearest(code, k)
+
+    def by_example(self, row: int, k: int) -> list[Found]:
+        """Nearest pictures to one of `examples`, by the code that is stored.
+
+        Raises
+        ------
+        InputError
+            The row is that of no example.
+        """
+        if row not in self._example_codes:
+            raise InputError(f"example={row} is none of the example sketches of {self.name}")
+        return self._nearest(self._example_codes[row][None], k)
+
+    def like(self, row: int, k: int) -> list[Found]:
+        """Nearest pictures to one of the gallery, without itself.
+
+        Raises
+        ------
+        InputError
+            There is no picture in this row.
+        """
+        if row not in self._place_of_row:
+            raise InputError(f"image={row} is no picture of {self.name}")
+        found = self._nearest(self._gallery.codes[self._place_of_row[row]][None], k + 1)
+        return [match for match in found if match.row != row][:k]
+
+    def _nearest(self, code: NDArray[np.floating], k: int) -> list[Found]:
+        if not code.any():
+            return []
+        (places,), (similarities,) = self._gallery.nearest(code, k)
+        return [
+            Found(int(self._rows[place]), float(similarity))
+            for place, similarity in zip(places, similarities, strict=True)
+            if np.isfinite(similarity)
+        ]
+
+
+def codes_of_training(
+    workspace: Workspace, training: Artifact, codes: Artifact
+) -> Artifact | None:
+    """Codes of the sketches and pictures of a model's own data set, if they are stored."""
+    if "sketch_features" in codes.inputs:
+        return codes
+    inputs = {"model": training.reference} | {
+        name: training.inputs[name] for name in ("sketch_features", "image_features")
+    }
+    return workspace.store.find(Recipe("encode", encode.VERSION, {}, inputs).reference)
+
+
+def calibrate(
+    workspace: Workspace,
+    training: Artifact,
+    codes: Artifact,
+    sketches: NDArray[np.int64],
+    metric: Any,
+) -> Closeness:
+    """Find what close means from sketches that the model did not learn from.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    training, codes : Artifact
+        The model, and the codes of the data set that it learned from.
+    sketches : (n,) int64
+        Rows of the sketches.
+    metric : str
+        What is compared.
+    """
+    store = workspace.store
+    table = open_pictures(store, training.inputs["table"]).table
+    target: Any = training.parameters["target"]
+    images = np.flatnonzero(usable_rows(store.open(training.inputs["image_features"])))
+    right, wrong = answers(
+        codes.rows("sketch_codes", sketches),
+        codes.rows("image_codes", images),
+        targets(table, "sketch", target, sketches),
+        targets(table, "image", target, images),
+        metric=metric,
+    )
+    return separate(right, wrong)
+
+
+def readable(root: Path, paths: list[str], longest_side: int) -> Iterator[Picture]:
+    """Decode pictures; those that are gone or damaged meanwhile are passed over."""
+    for path in paths:
+        try:
+            yield read_sample(root, path, longest_side=longest_side)
+        except (PictureError, OSError):
+            continue

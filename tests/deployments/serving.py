@@ -1,0 +1,128 @@
+"""A small trained model, pictures to search with, and servers of it."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from storage import Reference
+from tasks.workspace import Workspace
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 120.0
+
+
+def train_shapes(place: Workspace, root: Path, *, name: str = "shapes", share: float = 0.5) -> Any:
+    """Store and record what a run on class folders leaves; returns the codes' reference.
+
+    Features are to be extracted in this process, see `extracting_here`.
+    """
+    from tasks.encode import encode_features
+    from tasks.extract import extract_features
+    from tasks.fetch import fetch_data
+    from tasks.split import split_table
+    from tasks.train import train_method, training_recipe
+
+    options = {"root": root, "pairing": "name"}
+    table = fetch_data(workspace=place, name="folder", options=options, key_parameters={})
+    split = split_table(
+        workspace=place,
+        table=table.reference,
+        rule="category",
+        options={"train_share": share, "minimum_groups": 2},
+        seed=0,
+    )
+    features = {
+        f"{modality}_features": extract_features(
+            workspace=place,
+            table=table.reference,
+            modality=modality,
+            extractor="hog",
+            options={},
+            longest_side=40,
+            block_rows=5,
+            max_bad_share=0.5,
+        ).reference
+        for modality in ("sketch", "image")
+    }
+    recipe = training_recipe(
+        table=table.reference,
+        split=split.reference,
+        **features,
+        curricula=None,
+        method="centred_cosine",
+        options={},
+        target="labels",
+    )
+    trained = train_method(workspace=place, recipe=recipe)
+    codes = encode_features(workspace=place, model=trained.reference, **features)
+    made = [table.reference, split.reference, *features.values(), trained.reference]
+    record(place, name, [*made, codes.reference])
+    return codes.reference
+
+
+def record(place: Workspace, name: str, references: list[Reference]) -> None:
+    """Record a run that made these artifacts."""
+    place.record_run(
+        name,
+        datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ"),
+        {
+            "experiment": name,
+            "artifacts": {reference.stage: reference.key for reference in references},
+            "all_artifacts": [str(reference) for reference in references],
+            "configuration": {"evaluation": {"metric": "cosine"}},
+        },
+    )
+
+
+def encoded(content: bytes) -> str:
+    """Base64 of bytes."""
+    return base64.b64encode(content).decode()
+
+
+def saved(picture: np.ndarray | Image.Image, form: str = "PNG", **options: Any) -> bytes:
+    """File of a picture."""
+    image = picture if isinstance(picture, Image.Image) else Image.fromarray(picture)
+    file = io.BytesIO()
+    image.save(file, format=form, **options)
+    return file.getvalue()
+
+
+@contextmanager
+def serving(place: Workspace, *arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start ``cppcl serve`` as a user does; gives its process and its address."""
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "deployments.cli", "serve", *map(str, arguments)),
+            *("--port", "0", "--workspace", str(place.root)),
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    timer = threading.Timer(SECONDS, process.kill)
+    timer.start()
+    try:
+        assert process.stdout
+        assert process.stderr
+        address = process.stdout.readline().strip()
+        assert address.startswith("http"), process.stderr.read()
+        yield process, address
+    finally:
+        process.kill()
+        process.communicate()
+        timer.cancel()
