@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from prefect import Flow, flow, get_run_logger
+from prefect import Flow, flow
 from prefect.artifacts import create_link_artifact, create_table_artifact
-from prefect.context import FlowRunContext
 from prefect.runtime import flow_run
 
 from cppcl.errors import InputError
@@ -17,11 +16,14 @@ from flows.config import Experiment
 from flows.load import load_experiment
 from flows.record import RunRecord
 from flows.selection import Selection
-from tasks.progress import listening
+from flows.watching import artifact_key, tell_failure, watched
 from tasks.stages import STAGES
 from tasks.workspace import Workspace
 
 DEFAULT_WORKSPACE = Path(".cppcl")
+
+Stage = Literal[*STAGES]  # type: ignore[valid-type]
+"""A list to choose from, in Prefect's forms."""
 
 
 def run_name() -> str:
@@ -31,15 +33,22 @@ def run_name() -> str:
     return configuration.name if configuration else Path(parameters["experiment"]).stem
 
 
-@flow(name="cppcl", flow_run_name=run_name, validate_parameters=True, persist_result=False)
+@flow(
+    name="cppcl",
+    flow_run_name=run_name,
+    validate_parameters=True,
+    persist_result=False,
+    on_failure=[tell_failure],
+    on_crashed=[tell_failure],
+)
 def run_experiment(
     experiment: str = "emoji",
     overrides: list[str] | None = None,
     configuration: Experiment | None = None,
     workspace: Path = DEFAULT_WORKSPACE,
-    only: str | None = None,
-    start: str | None = None,
-    force: list[str] | None = None,
+    only: Stage | None = None,
+    start: Stage | None = None,
+    force: list[Stage] | None = None,
 ) -> dict[str, Any]:
     """Run an experiment and return its record: scores, artifacts, seconds, reuse.
 
@@ -58,18 +67,30 @@ def run_experiment(
     force : list of str
         Stages that are computed anew although they are stored.
     """
-    if configuration is None:
-        configuration = load_experiment(experiment, overrides or ())
-    elif overrides:
-        raise InputError("overrides apply to a named experiment, not to a whole configuration")
+    configuration = configuration_of(experiment, overrides, configuration)
     selection = Selection(only, start, tuple(force or ()))
     place = Workspace(Path(workspace))
     started = datetime.now(UTC)
-    # In a deployed run nobody listens but the log of the run.
-    log = get_run_logger().info if FlowRunContext.get() else None
-    with place.store.in_use(), listening(on_message=log):
+    with place.store.in_use(), watched(configuration.name):
         record = Chain(configuration, place, selection).run()
         return publish_record(record, configuration, place, started)
+
+
+def configuration_of(
+    experiment: str, overrides: list[str] | None, configuration: Experiment | None
+) -> Experiment:
+    """Whole configuration that the parameters of a flow mean.
+
+    Raises
+    ------
+    InputError
+        If they contradict each other, or are wrong.
+    """
+    if configuration is None:
+        return load_experiment(experiment, overrides or ())
+    if overrides:
+        raise InputError("overrides apply to a named experiment, not to a whole configuration")
+    return configuration
 
 
 def publish_record(
@@ -82,14 +103,14 @@ def publish_record(
         for protocol, methods in summary["metrics"].items()
         for method, scores in methods.items()
     ]
-    key = record.experiment.lower().replace("_", "-")
+    name = record.experiment
     if rows:
-        create_table_artifact(key=f"{key}-scores", table=rows)
+        create_table_artifact(key=artifact_key(name, "scores"), table=rows)
     if chosen := summary.get("tuned"):
-        create_table_artifact(key=f"{key}-tuning", table=tuning_rows(chosen))
+        create_table_artifact(key=artifact_key(name, "tuning"), table=tuning_rows(chosen))
     if report := record.results.get("report"):
         page = workspace.store.open(report[0].reference).file_path("report.html")
-        create_link_artifact(key=f"{key}-report", link=page.absolute().as_uri())
+        create_link_artifact(key=artifact_key(name, "report"), link=page.absolute().as_uri())
     workspace.record_run(
         record.experiment,
         started.strftime("%Y%m%dT%H%M%S%fZ"),
@@ -133,7 +154,8 @@ def stage_flow(stage: str) -> Flow[..., dict[str, Any]]:
         )
 
     run_stage.__doc__ = f"Run the stage {stage!r} of an experiment alone."
-    return flow(run_stage, name=f"cppcl-{stage}", persist_result=False)
+    hooks = {"on_failure": [tell_failure], "on_crashed": [tell_failure]}
+    return flow(run_stage, name=f"cppcl-{stage}", persist_result=False, **hooks)
 
 
 fetch_flow, split_flow, learn_flow, extract_flow, curricula_flow = map(stage_flow, STAGES[:5])

@@ -21,6 +21,8 @@ class Selection:
         Start here; those before must be stored, this one and all after it are computed anew.
     force : tuple of str
         Compute these anew although they are stored.
+    until : str or None
+        Stop after this stage; those before it run too.
 
     Raises
     ------
@@ -31,9 +33,10 @@ class Selection:
     only: str | None = None
     start: str | None = None
     force: tuple[str, ...] = ()
+    until: str | None = None
 
     def __post_init__(self) -> None:
-        for stage in (self.only, self.start, *self.force):
+        for stage in (self.only, self.start, self.until, *self.force):
             if stage is not None and stage not in STAGES:
                 raise InputError(f"stage {stage!r} is not one of {', '.join(STAGES)}")
         if self.only and self.start:
@@ -55,4 +58,5 @@ class Selection:
 
     def runs(self, stage: str) -> bool:
         """Whether the chain goes as far as this stage."""
-        return self.only is None or STAGES.index(stage) <= STAGES.index(self.only)
+        last = self.only or self.until or STAGES[-1]
+        return STAGES.index(stage) <= STAGES.index(last)

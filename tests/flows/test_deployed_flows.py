@@ -1,0 +1,139 @@
+"""Flows that are deployed: an index, a retraining, an extraction, and what is said of failures."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+
+from cppcl.errors import CppclError, InputError
+from flows.experiment import run_experiment
+from flows.extraction import extract_pictures
+from flows.index import update_index
+from flows.promotion import retrain
+from flows.selection import Selection
+from flows.watching import going_on
+from tasks.progress import say
+from tasks.workspace import Workspace
+
+pytestmark = pytest.mark.flow
+
+
+@pytest.fixture
+def place(finished_run: Any, tmp_path: Path) -> Workspace:
+    made: Workspace = finished_run.copy(tmp_path / "copy")
+    return made
+
+
+def latest_artifact(key: str) -> Any:
+    """The newest artifact of a key, or None."""
+    with get_client(sync_client=True) as client:
+        wanted = ArtifactFilter(key=ArtifactFilterKey(any_=[key]))
+        found = client.read_artifacts(artifact_filter=wanted, sort="UPDATED_DESC", limit=1)
+    return found[0] if found else None
+
+
+def test_extraction_stops_after_its_stage() -> None:
+    selection = Selection(until="extract")
+    stages = ("fetch", "split", "learn", "extract", "curricula", "train", "report")
+    assert [selection.runs(stage) for stage in stages] == [True] * 4 + [False] * 3
+    assert {selection.mode(stage) for stage in stages} == {"reuse"}
+    with pytest.raises(InputError, match="stage 'exract' is not one of"):
+        Selection(until="exract")
+
+
+def test_features_are_extracted_and_the_dashboard_is_linked(
+    finished_run: Any, workspace: Workspace
+) -> None:
+    summary = extract_pictures(str(finished_run.file), workspace=workspace.root)
+    assert set(summary["artifacts"]) == {"fetch", "split", "extract"}
+    assert not summary["cached"]["extract"]
+    link = latest_artifact("tiny-dashboard")
+    assert link.type == "markdown"
+    assert "/status" in link.data
+    assert "Dask dashboard" in link.data
+
+
+def test_an_index_of_a_flow_says_what_changed(
+    place: Workspace, tmp_path: Path, draw_pictures: Callable[..., Path], dask_address: str
+) -> None:
+    folder = draw_pictures(tmp_path / "new", per_class=3, first=20) / "images"
+    given = {
+        "model": "tiny",
+        "folder": folder,
+        "name": "shelf",
+        "workspace": place.root,
+        "cluster_address": dask_address,
+    }
+    update_index(**given)
+    (folder / "circle" / "broken.png").write_bytes(b"no picture")
+    (folder / "circle" / "20.png").unlink()
+    found = update_index(**given)
+    assert (found["added"], found["removed"]) == (("circle/broken.png",), ("circle/20.png",))
+    text = latest_artifact("shelf-index").data
+    assert "9 pictures; 1 added, 0 changed, 1 removed, 1 skipped" in text
+    assert "## Removed\n\n- `circle/20.png`" in text
+    assert "## Skipped\n\n- `circle/broken.png`: " in text
+    assert place.find_model("shelf").key == found["key"]
+
+
+def test_a_retraining_is_promoted_only_if_it_holds(place: Workspace, finished_run: Any) -> None:
+    file = str(finished_run.file)
+    first = retrain(file, workspace=place.root)
+    assert first["promoted"]
+    served = place.find_model("tiny")
+    # One atom cannot tell three shapes apart; any score is below 2.
+    worse = ["protocols.instance.methods.cprl.n_atoms=1"]
+    entry = place.promotions / "tiny.json"
+    entry.write_text(entry.read_text().replace('"bar": ', '"bar": 1'))
+    second = retrain(file, worse, workspace=place.root)
+    assert not second["promoted"]
+    assert place.find_model("tiny") == served
+    assert "stays; --force promotes it" in latest_artifact("tiny-promotion").data
+
+
+@pytest.fixture
+def stopped(finished_run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A stage that fails."""
+    import tasks.evaluate
+
+    def fail(*arguments: Any, **options: Any) -> None:
+        raise CppclError("the disk is full; free some space")
+
+    monkeypatch.setattr(tasks.evaluate, "evaluate_codes", fail)
+    return finished_run
+
+
+def test_a_failure_says_what_failed_and_how_to_go_on(stopped: Any, tmp_path: Path) -> None:
+    place = stopped.copy(tmp_path / "copy")
+    with pytest.raises(CppclError, match="disk is full"):
+        run_experiment(
+            str(stopped.file), ["cprl.alpha=0.02"], workspace=place.root, force=["evaluate"]
+        )
+    text = latest_artifact("cppcl-failure").data
+    assert "# tiny: failed in `evaluate_method" in text
+    assert "the disk is full; free some space" in text
+    command = f"cppcl run {stopped.file} --set cprl.alpha=0.02 --workspace {place.root}"
+    assert f"```\n{command}\n```" in text
+
+
+def test_how_to_go_on_with_a_deployed_run() -> None:
+    command = going_on(
+        "cppcl-index", {"folder": "my pictures", "workers": 2, "overrides": []}, "nightly"
+    )
+    assert shlex.split(command) == [
+        *("prefect", "deployment", "run", "cppcl-index/nightly", "--watch"),
+        *("-p", "folder=my pictures", "-p", "workers=2"),
+    ]
+
+
+def test_remarks_outside_a_flow_go_to_nobody() -> None:
+    from flows.watching import watched
+
+    with watched("tiny"):
+        say("Dask dashboard: http://127.0.0.1:1/status")
