@@ -21,6 +21,7 @@ from cppcl.features import EXTRACTORS, make_extractor
 from cppcl.features.combination import SEPARATOR, WEIGHTS, part_names
 from flows.options import (
     LEARNING,
+    PAIRING,
     Options,
     RegisteredOptions,
     any_of,
@@ -39,8 +40,10 @@ WEIGHTS_FIELD = (
 
 
 @lru_cache
-def combination_model(name: str) -> type[RegisteredOptions]:
+def combination_model(name: str, score: bool = False) -> type[RegisteredOptions]:
     """Model of the options of a combination: those of each part under its name.
+
+    A score of a curriculum has those of its pairs beside them.
 
     Raises
     ------
@@ -61,6 +64,8 @@ def combination_model(name: str) -> type[RegisteredOptions]:
     fields[WEIGHTS] = WEIGHTS_FIELD
     if any(may_learn(EXTRACTORS[part]) for part in names):
         fields |= LEARNING
+    if score:
+        fields |= PAIRING
 
     def check_by_constructing(self: RegisteredOptions) -> RegisteredOptions:
         make_extractor(name, self.arguments())
@@ -76,11 +81,8 @@ class OpenOptions(Options):
     model_config = ConfigDict(extra="allow")
 
 
-CombinationOptions = create_model(
-    "CombinationOptions",
-    __base__=OpenOptions,
-    __doc__="What a form shows of a combination; `combination_model` knows the parts of a name.",
-    name=(
+COMBINED: dict[str, Any] = {
+    "name": (
         str,
         Field(
             "A+B",
@@ -89,20 +91,29 @@ CombinationOptions = create_model(
             "the options of each stand under its name",
         ),
     ),
-    **{WEIGHTS: WEIGHTS_FIELD},
+    WEIGHTS: WEIGHTS_FIELD,
     **LEARNING,
-)
+}
+"""What a form shows of a combination; `combination_model` knows the parts of a name."""
+
+CombinationOptions = create_model("CombinationOptions", __base__=OpenOptions, **COMBINED)
+CombinationScore = create_model("CombinationScore", __base__=OpenOptions, **COMBINED, **PAIRING)
 
 Registered = any_of(EXTRACTORS, discriminator="name")
+RegisteredScore = any_of(EXTRACTORS, discriminator="name", beside=PAIRING)
 ADAPTER: TypeAdapter[RegisteredOptions] = TypeAdapter(Registered)
+SCORE_ADAPTER: TypeAdapter[RegisteredOptions] = TypeAdapter(RegisteredScore)
 
 
-def read_extractor(options: Any) -> RegisteredOptions:
-    """Options of an extractor, validated by the model that its name asks for."""
+def read_extractor(options: Any, *, score: bool = False) -> RegisteredOptions:
+    """Options of an extractor, validated by the model that its name asks for.
+
+    A score of a curriculum has those of its pairs beside them.
+    """
     name = options.get("name") if isinstance(options, Mapping) else None
     if isinstance(name, str) and SEPARATOR in name:
-        return combination_model(name).model_validate(options)
-    return ADAPTER.validate_python(options)
+        return combination_model(name, score).model_validate(options)
+    return (SCORE_ADAPTER if score else ADAPTER).validate_python(options)
 
 
 ExtractorOptions = SerializeAsAny[
@@ -111,3 +122,11 @@ ExtractorOptions = SerializeAsAny[
     ]
 ]
 """Options of any extractor, or of a combination of some."""
+
+ScoreOptions = SerializeAsAny[
+    Annotated[
+        RegisteredScore | CombinationScore,
+        WrapValidator(lambda options, _: read_extractor(options, score=True)),
+    ]
+]
+"""Options of an extractor that scores for a curriculum, and of the pairs of its side."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from pydantic import (
@@ -63,6 +64,30 @@ LEARNING: dict[str, Any] = {
     ),
 }
 """Fields of a class that may learn, beside the arguments of its constructor."""
+
+PAIRING: dict[str, Any] = {
+    "delta": (
+        float | None,
+        Field(
+            None,
+            ge=0,
+            allow_inf_nan=False,
+            description="Least difference of scores of a pair of this side; that of both sides if "
+            "none",
+        ),
+    ),
+    "rho": (
+        float | None,
+        Field(
+            None,
+            gt=0,
+            le=1,
+            description="Share of this side's admissible pairs that a sample keeps; that of both "
+            "sides if none",
+        ),
+    ),
+}
+"""Fields of a score of a curriculum, beside the arguments of its constructor."""
 
 
 def check_name(name: str) -> str:
@@ -119,7 +144,8 @@ class RegisteredOptions(Options):
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments for the class's constructor."""
-        return self.model_dump(exclude={type(self).discriminator(), GRID, *COMPARED, *LEARNING})
+        beside = {type(self).discriminator(), GRID, *COMPARED, *LEARNING, *PAIRING}
+        return self.model_dump(exclude=beside)
 
     def key_parameters(self) -> dict[str, Any]:
         """Arguments that belong in a key: JSON values, where files lie left out."""
@@ -153,7 +179,12 @@ class RegisteredOptions(Options):
 
 
 def options_model(
-    name: str, registered: type, *, discriminator: str, compared: bool = False
+    name: str,
+    registered: type,
+    *,
+    discriminator: str,
+    compared: bool = False,
+    beside: Mapping[str, Any] = MappingProxyType({}),
 ) -> type[RegisteredOptions]:
     """Model of one class's constructor arguments.
 
@@ -167,6 +198,8 @@ def options_model(
         Name of the field that tells registered classes apart.
     compared : bool
         Whether it is a method: features, a metric and a grid may be given beside the options.
+    beside : dict
+        Other fields beside the options, as pydantic takes them.
     """
     arguments = constructor_fields(registered)
     fields: dict[str, Any] = {
@@ -175,6 +208,7 @@ def options_model(
     }
     if may_learn(registered):
         fields |= LEARNING
+    fields |= beside
     if compared:
         fields |= COMPARED
         hints = {argument: kind for argument, (kind, _) in arguments.items()}
@@ -230,10 +264,12 @@ def documented_parameters(documented: type) -> dict[str, str]:
     return {name: meaning.replace("`", "") for name, meaning in meanings.items()}
 
 
-def any_of(registry: Mapping[str, type], *, discriminator: str, compared: bool = False) -> Any:
-    """Union of the option models of a registry, told apart by ``discriminator``."""
+def any_of(registry: Mapping[str, type], *, discriminator: str, **others: Any) -> Any:
+    """Union of the option models of a registry, told apart by ``discriminator``.
+
+    ``others`` are passed on to `options_model`.
+    """
     models = [
-        options_model(n, c, discriminator=discriminator, compared=compared)
-        for n, c in registry.items()
+        options_model(n, c, discriminator=discriminator, **others) for n, c in registry.items()
     ]
     return Annotated[reduce(or_, models), Field(discriminator=discriminator)]

@@ -11,8 +11,8 @@ from cppcl.curriculum.build import PairForm, Source
 from cppcl.curriculum.semiorder import DeltaUnit, Scope
 from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.features import EXTRACTORS, learning_part, make_extractor
-from flows.extractors import ExtractorOptions
-from flows.options import Options, RegisteredOptions
+from flows.extractors import ExtractorOptions, ScoreOptions
+from flows.options import PAIRING, Options, RegisteredOptions
 
 
 class Pair(Options):
@@ -69,8 +69,8 @@ class Sides(Pair):
 class CurriculumOptions(Pair):
     """How scores and people's answers become pairs (harder, easier); Section 4 of the paper."""
 
-    sketch: ExtractorOptions = Field(description="Easiness score of sketches, an extractor")
-    image: ExtractorOptions = Field(description="Easiness score of images, an extractor")
+    sketch: ScoreOptions = Field(description="Easiness score of sketches, an extractor")
+    image: ScoreOptions = Field(description="Easiness score of images, an extractor")
     sketch_source: Literal["auto", Source] = Field(
         "auto",
         description="Whether pairs of sketches come from scores, answers or both; auto is both "
@@ -93,14 +93,20 @@ class CurriculumOptions(Pair):
         "picture does (chain)",
     )
     delta: float = Field(
-        0.5, ge=0, allow_inf_nan=False, description="Least difference of scores of a pair"
+        0.5,
+        ge=0,
+        allow_inf_nan=False,
+        description="Least difference of scores of a pair, on both sides",
     )
     delta_unit: DeltaUnit = Field(
         "deviation",
         description="Whether delta is in standard deviations of the scores, or in their own unit",
     )
     rho: float = Field(
-        0.3, gt=0, le=1, description="Share of the admissible pairs that a sample keeps"
+        0.3,
+        gt=0,
+        le=1,
+        description="Share of the admissible pairs that a sample keeps, on both sides",
     )
     scope: Scope = Field(
         "auto", description="Pairs within a class, of any two samples, or chosen by the classes"
@@ -140,8 +146,20 @@ class CurriculumOptions(Pair):
         return self
 
     def pairing(self) -> dict[str, Any]:
-        """Options of the step from scores and answers to pairs, without places of files."""
+        """Options of the step from scores and answers to pairs, without places of files.
+
+        ``delta`` and ``rho`` are each one option where both sides have the same, so that it does
+        not matter how they were given, and ``sketch_rho`` and ``image_rho`` where they differ.
+        """
         options = self.model_dump(exclude={"sketch", "image", "sketch_answers", "image_answers"})
+        for name in PAIRING:
+            common = options.pop(name)
+            own = {modality: getattr(getattr(self, modality), name) for modality in MODALITIES}
+            held = {m: common if value is None else value for m, value in own.items()}
+            if len(set(held.values())) == 1:
+                options[name] = held["sketch"]
+            else:
+                options |= {f"{modality}_{name}": value for modality, value in held.items()}
         for modality in MODALITIES:
             if options[f"{modality}_source"] == "auto":
                 options[f"{modality}_source"] = "both" if modality in self.answers() else "scores"

@@ -74,8 +74,8 @@ def curricula_of_split(
     target : {'groups', 'labels'}
         What the classes of the scope are.
     options : dict
-        ``sketch_source``, ``image_source``, ``answer_share``, and those of
-        `cppcl.curriculum.build.build_curriculum` that hold for both modalities.
+        ``answer_share``, and those of `cppcl.curriculum.build.build_curriculum`; one that begins
+        with a modality, such as ``sketch_source`` or ``image_rho``, holds for it alone.
     answers : dict of Path, optional
         Files of people's answers, which take part in the key by their content.
     what, mode
@@ -100,7 +100,6 @@ def curricula_of_split(
             "image_scores": image_scores,
         },
     )
-    sources = {modality: options.pop(f"{modality}_source", "scores") for modality in MODALITIES}
     share = options.pop("answer_share", 1.0)
 
     def create(writer: Writer) -> None:
@@ -126,8 +125,7 @@ def curricula_of_split(
                 targets(samples, modality, target, rows),
                 answered,
                 ids=ids,
-                source=sources[modality],
-                **options,
+                **options_of(modality, options),
             )
             arrays = curriculum_arrays(built.curriculum)
             empty = {"pairs": np.zeros((0, 2), dtype=np.int64)}
@@ -146,6 +144,17 @@ def curricula_of_split(
 
 
 build_curricula = stage_task(curricula_of_split)
+
+
+def options_of(modality: Modality, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that hold for one modality: those of both, and its own without the prefix."""
+    both = {k: v for k, v in options.items() if k.partition("_")[0] not in MODALITIES}
+    own = {
+        name: value
+        for key, value in options.items()
+        if (name := key.removeprefix(f"{modality}_")) != key
+    }
+    return {**both, **own}
 
 
 def scores_of(store: Store, reference: Reference, modality: Modality) -> NDArray[np.float64]:

@@ -50,6 +50,17 @@ def test_overrides_make_the_experiment(source: str) -> None:
     assert sweep.axes[0].values == (None, [0, 0, 20, 20])
 
 
+def test_shares_of_both_sides_span_a_surface(source: str) -> None:
+    sweep = read_sweep(source, ["sketch.rho=[0.1, 0.3]", "image.rho=[0.3, 1]"])
+    assert [(axis.option, axis.values) for axis in sweep.axes] == [
+        ("sketch.rho", (0.1, 0.3)),
+        ("image.rho", (0.3, 1.0)),
+    ]
+    made = [c.experiment.curriculum.pairing() for c in sweep.combinations]  # type: ignore[union-attr]
+    pairs = [(m.get("sketch_rho", m.get("rho")), m.get("image_rho", m.get("rho"))) for m in made]
+    assert pairs == [(0.1, 0.3), (0.1, 1.0), (0.3, 0.3), (0.3, 1.0)]
+
+
 def test_values_are_those_that_the_experiment_reads(source: str) -> None:
     """YAML takes 1e-3 for a text."""
     sweep = read_sweep(source, ["alpha=[1e-3, 0.1, 1]"])

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cppcl.datasets.table import MODALITIES
 from cppcl.errors import InputError
+from flows.config import Experiment
 from flows.load import load_experiment
+from flows.options import PAIRING
 from tasks.fetch import open_pictures
 from tasks.report_curricula import curricula_behind, curriculum_results
 from tasks.split import open_split
@@ -97,6 +100,46 @@ def test_a_source_and_its_file_go_together(write: Callable[..., Path]) -> None:
         load_experiment(str(write(sketch_source="answers")))
     with pytest.raises(InputError, match=r"image_answers=.*not used as image_source is scores"):
         load_experiment(str(write(image_source="scores", image_answers="a.csv")))
+
+
+def test_pairs_of_the_sides_may_differ_and_common_values_are_one_option() -> None:
+    def pairing(*overrides: str) -> dict[str, Any]:
+        return load_experiment("emoji", overrides).curriculum.pairing()  # type: ignore[union-attr]
+
+    common = pairing()
+    # These are keys of what is stored: an option more, or one of another type, is another key.
+    assert {name: common[name] for name in ("delta", "rho")} == {"delta": 0.5, "rho": 0.3}
+    assert not {f"{modality}_{name}" for modality in MODALITIES for name in PAIRING} & set(common)
+    for overrides in (
+        ("rho=0.7",),
+        ("curriculum.rho=0.7",),
+        ("sketch.rho=0.7", "image.rho=0.7"),
+        ("sketch.rho=0.1", "rho=0.7"),
+        ("curriculum.rho=0.1", "sketch.rho=0.7", "image.rho=0.7"),
+    ):
+        assert pairing(*overrides) == {**common, "rho": 0.7}, overrides
+    without = {name: value for name, value in common.items() if name != "rho"}
+    for overrides, sketch, image in (
+        (("sketch.rho=0.7",), 0.7, 0.3),
+        (("rho=1", "image.rho=0.7"), 1.0, 0.7),
+    ):
+        assert pairing(*overrides) == {**without, "sketch_rho": sketch, "image_rho": image}
+    assert pairing("curriculum.image.delta=1")["image_delta"] == 1
+    for override, message in (
+        ("sketch.rho=2", r"curriculum\.sketch\.edgeness\.rho: .*got 2"),
+        ("image.delta=-1", r"curriculum\.image\.\w+\.delta: .*got -1"),
+        ("features.sketch.rho=0.3", "has no such option"),
+    ):
+        with pytest.raises(InputError, match=message):
+            load_experiment("emoji", [override])
+
+
+def test_a_combined_score_has_pairs_of_its_own(write: Callable[..., Path]) -> None:
+    file = str(write(sketch={"name": "edgeness+pixels", "rho": 0.1}))
+    experiment = load_experiment(file)
+    assert experiment.curriculum.pairing()["sketch_rho"] == 0.1  # type: ignore[union-attr]
+    assert "rho" not in experiment.curriculum.sketch.arguments()  # type: ignore[union-attr]
+    assert Experiment.model_validate(experiment.model_dump(mode="json")) == experiment
 
 
 def test_a_report_shows_the_curricula_of_the_first_split(

@@ -69,6 +69,13 @@ CHANGES: dict[str, set[str]] = {
     "name=other": REPORT,
     "delta=0.2": PACED,
     "rho=0.5": PACED,
+    "sketch.rho=0.5": PACED,
+    "image.rho=0.5": PACED,
+    "sketch.delta=0.2": PACED,
+    "image.delta=0.2": PACED,
+    # The value of both sides, said of one.
+    "sketch.rho=0.3": REPORT,
+    "image.delta=0.1": REPORT,
     "scope=within_class": PACED,
     "delta_unit=absolute": PACED,
     "pair_form=all": PACED,

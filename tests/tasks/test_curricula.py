@@ -67,6 +67,21 @@ def test_pairs_that_are_not_listed_come_back_from_the_store(
     assert counts["image"]["hinges"] == everything.n_pairs
 
 
+def test_options_of_one_side_hold_for_it_alone(stages: Any) -> None:
+    store = stages.workspace.store
+    mixed = store.open(
+        build(stages, sketch_rho=0.2, image_rho=1.0, image_delta=1.0, sketch_source="scores")
+    )
+    for modality, options in (("sketch", {"rho": 0.2}), ("image", {"rho": 1.0, "delta": 1.0})):
+        alone = store.open(build(stages, **options))
+        name = f"{modality}_pairs"
+        np.testing.assert_array_equal(mixed.array(name), alone.array(name))
+        counts = [artifact.json("counts.json")[modality] for artifact in (mixed, alone)]
+        assert counts[0] == counts[1]
+    sizes = [len(mixed.array(f"{modality}_pairs")) for modality in MODALITIES]
+    assert 0 < sizes[0] < sizes[1]
+
+
 def test_a_learner_trains_by_pairs_that_are_not_listed(stages: Any) -> None:
     options = {"n_atoms": 4, "n_rounds": 3, "n_initial_rounds": 2, "alpha": 0.01, "mu": 0.5}
     pacing = []
