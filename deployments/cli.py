@@ -98,6 +98,47 @@ def build_parser() -> argparse.ArgumentParser:
         help="map, or rank_k with k among evaluation.ranks (default rank_1)",
     )
 
+    rehearse = experiment_command(
+        "rehearse",
+        "run an experiment on made pictures, and say what the whole data set would take",
+    )
+    rehearse.add_argument(
+        "--samples", type=int, default=2000, metavar="N", help="pictures to make (default 2000)"
+    )
+    rehearse.add_argument(
+        "--minutes",
+        type=float,
+        default=30.0,
+        metavar="M",
+        help="leave the run with all of them out if a quarter says it takes longer (default 30)",
+    )
+
+    reproduce = command(
+        "reproduce", "reproduce", "rebuild the paper's tables and figures on a data set, a page"
+    )
+    reproduce.add_argument("dataset", help="cufs, flickr15k, pacs, emoji, ... or a YAML file")
+    reproduce.add_argument(
+        "--quick", action="store_true", help="few values of every sweep, and one split"
+    )
+    reproduce.add_argument(
+        "--only",
+        dest="items",
+        action="append",
+        default=[],
+        metavar="ITEM",
+        help="this table or figure alone, such as table1; may be given again",
+    )
+    reproduce.add_argument(
+        "--anew",
+        action="store_true",
+        help="compute what only a recorded run of an earlier version of the code has",
+    )
+    reproduce.add_argument(
+        "--output", type=Path, metavar="DIR", help="copy the page and its files there"
+    )
+    reproduce.add_argument("--json", action="store_true", help="last line of stdout is the record")
+    reproduce.add_argument("--verbose", action="store_true", help="show Prefect's log")
+
     command("stages", "stages", "list the stages and what each makes")
 
     options = command("options", "options", "list options with their values and meanings")
