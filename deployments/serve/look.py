@@ -63,8 +63,9 @@ def look_of(sketches: Iterable[Picture]) -> Look:
             (
                 width,
                 height,
-                # The middle pixel of a stroke of w pixels lies (w + 1) / 2 from the ground.
-                (2 * np.median(depth) - 1) / max(width, height),
+                # The middle pixel of a stroke of w pixels lies w / 2 from the ground where w is
+                # even and (w + 1) / 2 where it is odd: this is off by half a pixel.
+                (2 * np.median(depth) - 0.5) / max(width, height),
                 max(bottom - top, right - left),
                 (left + right) / 2,
                 (top + bottom) / 2,
