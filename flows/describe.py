@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from flows.config import Experiment
-from flows.options import Options
+from flows.options import Options, PairOptions
 
 Row = tuple[str, str, str]
 """Name, value and meaning of an option."""
@@ -21,10 +21,11 @@ def all_options() -> dict[str, list[Row]]:
 
     Names that the experiment chooses read NAME.
     """
-    places: dict[type[Options], list[str]] = {}
+    places: dict[type[Options], dict[str, None]] = {}
 
     def walk(model: type[Options], place: str) -> None:
-        places.setdefault(model, []).append(place)
+        for part in parts_of(model):
+            places.setdefault(part, {})[place] = None
         for name, field in model.model_fields.items():
             below = f"{place}.{name}" if place else name
             for nested in nested_models(field.annotation):
@@ -62,6 +63,11 @@ def options_of(experiment: Experiment) -> dict[str, list[Row]]:
 
     walk(experiment, "")
     return {place: rows for place, rows in sections.items() if rows}
+
+
+def parts_of(model: type[Options]) -> tuple[type[Options], ...]:
+    """Models that hold its options: of a score, those of pairs and those of its extractor."""
+    return model.__bases__ if issubclass(model, PairOptions) else (model,)
 
 
 def nested_models(annotation: Any) -> Iterator[type[Options]]:

@@ -21,12 +21,13 @@ from cppcl.features import EXTRACTORS, make_extractor
 from cppcl.features.combination import SEPARATOR, WEIGHTS, part_names
 from flows.options import (
     LEARNING,
-    PAIRING,
     Options,
+    PairOptions,
     RegisteredOptions,
-    any_of,
     constructor_fields,
     may_learn,
+    models_of,
+    one_of,
 )
 
 WEIGHTS_FIELD = (
@@ -40,10 +41,8 @@ WEIGHTS_FIELD = (
 
 
 @lru_cache
-def combination_model(name: str, score: bool = False) -> type[RegisteredOptions]:
+def combination_model(name: str) -> type[RegisteredOptions]:
     """Model of the options of a combination: those of each part under its name.
-
-    A score of a curriculum has those of its pairs beside them.
 
     Raises
     ------
@@ -64,8 +63,6 @@ def combination_model(name: str, score: bool = False) -> type[RegisteredOptions]
     fields[WEIGHTS] = WEIGHTS_FIELD
     if any(may_learn(EXTRACTORS[part]) for part in names):
         fields |= LEARNING
-    if score:
-        fields |= PAIRING
 
     def check_by_constructing(self: RegisteredOptions) -> RegisteredOptions:
         make_extractor(name, self.arguments())
@@ -81,8 +78,11 @@ class OpenOptions(Options):
     model_config = ConfigDict(extra="allow")
 
 
-COMBINED: dict[str, Any] = {
-    "name": (
+CombinationOptions = create_model(
+    "CombinationOptions",
+    __base__=OpenOptions,
+    __doc__="What a form shows of a combination; `combination_model` knows the parts of a name.",
+    name=(
         str,
         Field(
             "A+B",
@@ -91,16 +91,21 @@ COMBINED: dict[str, Any] = {
             "the options of each stand under its name",
         ),
     ),
-    WEIGHTS: WEIGHTS_FIELD,
+    **{WEIGHTS: WEIGHTS_FIELD},
     **LEARNING,
-}
-"""What a form shows of a combination; `combination_model` knows the parts of a name."""
+)
 
-CombinationOptions = create_model("CombinationOptions", __base__=OpenOptions, **COMBINED)
-CombinationScore = create_model("CombinationScore", __base__=OpenOptions, **COMBINED, **PAIRING)
 
-Registered = any_of(EXTRACTORS, discriminator="name")
-RegisteredScore = any_of(EXTRACTORS, discriminator="name", beside=PAIRING)
+@lru_cache
+def score_model(extractor: type[Options]) -> type[Options]:
+    """Model of an extractor that scores for a curriculum: it has the options of pairs beside."""
+    bases: Any = (PairOptions, extractor)
+    return create_model(f"{extractor.__name__}AsScore", __base__=bases)
+
+
+MODELS = models_of(EXTRACTORS, discriminator="name")
+Registered = one_of(MODELS, discriminator="name")
+RegisteredScore = one_of([score_model(model) for model in MODELS], discriminator="name")
 ADAPTER: TypeAdapter[RegisteredOptions] = TypeAdapter(Registered)
 SCORE_ADAPTER: TypeAdapter[RegisteredOptions] = TypeAdapter(RegisteredScore)
 
@@ -112,7 +117,8 @@ def read_extractor(options: Any, *, score: bool = False) -> RegisteredOptions:
     """
     name = options.get("name") if isinstance(options, Mapping) else None
     if isinstance(name, str) and SEPARATOR in name:
-        return combination_model(name, score).model_validate(options)
+        combined = combination_model(name)
+        return (score_model(combined) if score else combined).model_validate(options)
     return (SCORE_ADAPTER if score else ADAPTER).validate_python(options)
 
 
@@ -125,7 +131,7 @@ ExtractorOptions = SerializeAsAny[
 
 ScoreOptions = SerializeAsAny[
     Annotated[
-        RegisteredScore | CombinationScore,
+        RegisteredScore | score_model(CombinationOptions),
         WrapValidator(lambda options, _: read_extractor(options, score=True)),
     ]
 ]

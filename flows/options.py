@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from pydantic import (
@@ -65,30 +64,6 @@ LEARNING: dict[str, Any] = {
 }
 """Fields of a class that may learn, beside the arguments of its constructor."""
 
-PAIRING: dict[str, Any] = {
-    "delta": (
-        float | None,
-        Field(
-            None,
-            ge=0,
-            allow_inf_nan=False,
-            description="Least difference of scores of a pair of this side; that of both sides if "
-            "none",
-        ),
-    ),
-    "rho": (
-        float | None,
-        Field(
-            None,
-            gt=0,
-            le=1,
-            description="Share of this side's admissible pairs that a sample keeps; that of both "
-            "sides if none",
-        ),
-    ),
-}
-"""Fields of a score of a curriculum, beside the arguments of its constructor."""
-
 
 def check_name(name: str) -> str:
     """Refuse names that tables, files and dotted keys could not hold."""
@@ -139,6 +114,29 @@ class Options(BaseModel):
         return data
 
 
+class PairOptions(Options):
+    """Options of the pairs of one side, beside those of its score."""
+
+    delta: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Least difference of scores of a pair of this side; that of both sides if "
+        "none",
+    )
+    rho: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="Share of this side's admissible pairs that a sample keeps; that of both "
+        "sides if none",
+    )
+
+
+PAIRING = tuple(PairOptions.model_fields)
+"""Names of the options of pairs that each side may have for itself."""
+
+
 class RegisteredOptions(Options):
     """Options of one registered class; the discriminating field names the class."""
 
@@ -179,12 +177,7 @@ class RegisteredOptions(Options):
 
 
 def options_model(
-    name: str,
-    registered: type,
-    *,
-    discriminator: str,
-    compared: bool = False,
-    beside: Mapping[str, Any] = MappingProxyType({}),
+    name: str, registered: type, *, discriminator: str, compared: bool = False
 ) -> type[RegisteredOptions]:
     """Model of one class's constructor arguments.
 
@@ -198,8 +191,6 @@ def options_model(
         Name of the field that tells registered classes apart.
     compared : bool
         Whether it is a method: features, a metric and a grid may be given beside the options.
-    beside : dict
-        Other fields beside the options, as pydantic takes them.
     """
     arguments = constructor_fields(registered)
     fields: dict[str, Any] = {
@@ -208,7 +199,6 @@ def options_model(
     }
     if may_learn(registered):
         fields |= LEARNING
-    fields |= beside
     if compared:
         fields |= COMPARED
         hints = {argument: kind for argument, (kind, _) in arguments.items()}
@@ -264,12 +254,22 @@ def documented_parameters(documented: type) -> dict[str, str]:
     return {name: meaning.replace("`", "") for name, meaning in meanings.items()}
 
 
-def any_of(registry: Mapping[str, type], *, discriminator: str, **others: Any) -> Any:
-    """Union of the option models of a registry, told apart by ``discriminator``.
-
-    ``others`` are passed on to `options_model`.
-    """
-    models = [
-        options_model(n, c, discriminator=discriminator, **others) for n, c in registry.items()
+def models_of(
+    registry: Mapping[str, type], *, discriminator: str, compared: bool = False
+) -> list[type[RegisteredOptions]]:
+    """Option models of every class of a registry."""
+    return [
+        options_model(n, c, discriminator=discriminator, compared=compared)
+        for n, c in registry.items()
     ]
+
+
+def any_of(registry: Mapping[str, type], *, discriminator: str, compared: bool = False) -> Any:
+    """Union of the option models of a registry, told apart by ``discriminator``."""
+    models = models_of(registry, discriminator=discriminator, compared=compared)
+    return one_of(models, discriminator=discriminator)
+
+
+def one_of(models: Sequence[type[Options]], *, discriminator: str) -> Any:
+    """Union of models, told apart by ``discriminator``."""
     return Annotated[reduce(or_, models), Field(discriminator=discriminator)]

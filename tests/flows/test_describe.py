@@ -44,6 +44,14 @@ def test_defaults_and_choices() -> None:
     assert rows[cprl, "gamma0"][0] == "null"
     assert rows["dataset (name: folder)", "root"][0] == "required"
     assert rows["experiment", "compute"][0] == "below"
+    # Options of pairs are told once, not under each extractor that may score.
+    both = "curriculum.sketch, curriculum.image"
+    assert rows[both, "rho"] == (
+        "null",
+        "Share of this side's admissible pairs that a sample keeps; that of both sides if none",
+    )
+    assert rows["curriculum", "rho"][0] == "0.3"
+    assert [place for place, name in rows if name == "rho"] == ["curriculum", both]
     # Documented in the base class alone.
     cca = "protocols.NAME.methods.NAME (method: class_cca)"
     assert rows[cca, "n_directions"][1].startswith("Length of the codes")
