@@ -1,0 +1,115 @@
+"""Binary codes by iterative quantisation (ITQ).
+
+Source: Y. Gong, S. Lazebnik: Iterative Quantization: A Procrustean Approach to Learning Binary
+Codes, CVPR 2011.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cppcl.errors import InputError
+
+N_ROUNDS = 50
+"""Alternations, as published."""
+
+
+@dataclass(frozen=True)
+class IterativeQuantization:
+    """Projection and rotation that make binary codes.
+
+    Parameters
+    ----------
+    mean : ndarray, (N,) float64
+        Mean of the training codes.
+    projection : ndarray, (N, bits) float64
+        First principal directions of the training codes, rotated.
+    errors : ndarray, (rounds,) float64
+        Squared distance of the training codes from their binary codes after each rotation, which
+        never grows.
+    """
+
+    mean: NDArray[np.float64]
+    projection: NDArray[np.float64]
+    errors: NDArray[np.float64]
+
+    @classmethod
+    def fit(cls, codes: ArrayLike, bits: int, *, n_rounds: int = N_ROUNDS, seed: int = 0) -> Self:
+        """Learn from training codes.
+
+        Codes are projected to their principal directions. Then, in turns, their signs are taken,
+        and a rotation brings the codes nearest to these (orthogonal Procrustes).
+
+        Parameters
+        ----------
+        codes : array_like, (n, N)
+            Real codes, a row a sample.
+        bits : int
+            Length of binary codes, at most N.
+        n_rounds : int
+            Alternations, at least 1.
+        seed : int
+            Seed of the first rotation.
+
+        Raises
+        ------
+        InputError
+            If there are no codes, fewer entries than bits, or values that are not finite.
+        """
+        values = _checked(codes)
+        n, length = values.shape
+        if not 1 <= bits <= length:
+            raise InputError(
+                f"bits={bits}, and codes have {length} entries; take from 1 to {length} bits"
+            )
+        if n < 1:
+            raise InputError("codes have no row; give those of at least one training sample")
+        if n_rounds < 1:
+            raise InputError(f"n_rounds={n_rounds} must be at least 1")
+        mean = values.mean(axis=0)
+        centred = values - mean
+        _, vectors = np.linalg.eigh(centred.T @ centred)
+        directions = vectors[:, ::-1][:, :bits]
+        projected = centred @ directions
+        draw = np.random.default_rng(seed).standard_normal((bits, bits))
+        rotation = np.linalg.qr(draw)[0]
+        errors = np.empty(n_rounds)
+        for number in range(n_rounds):
+            binary = signs(projected @ rotation)
+            left, _, right = np.linalg.svd(projected.T @ binary)
+            rotation = left @ right
+            errors[number] = np.sum((binary - projected @ rotation) ** 2)
+        return cls(mean, directions @ rotation, errors)
+
+    def transform(self, codes: ArrayLike) -> NDArray[np.int8]:
+        """Binary codes, (n, bits) int8 of -1 and 1.
+
+        Their cosine is 1 - 2 h / bits, h the Hamming distance: both rank alike.
+        """
+        return signs((_checked(codes) - self.mean) @ self.projection).astype(np.int8)
+
+
+def unit_rows(codes: ArrayLike) -> NDArray[np.float64]:
+    """Codes of unit norm, (n, N) float64, so that only their directions count; zero stays zero."""
+    values = _checked(codes)
+    norms = np.linalg.norm(values, axis=1, keepdims=True)
+    found: NDArray[np.float64] = values / np.where(norms > 0, norms, 1.0)
+    return found
+
+
+def signs(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 where a value is 0 or more, else -1."""
+    return np.where(values >= 0, 1.0, -1.0)
+
+
+def _checked(codes: ArrayLike) -> NDArray[np.float64]:
+    values = np.asarray(codes, np.float64)
+    if values.ndim != 2:
+        raise InputError(f"codes have shape {values.shape}; give a row a sample, (n, N)")
+    if not np.isfinite(values).all():
+        raise InputError("codes hold NaN or infinite values; give finite ones")
+    return values

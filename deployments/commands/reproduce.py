@@ -1,0 +1,81 @@
+"""``cppcl reproduce``: the paper's tables and figures on a data set, rebuilt."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from cppcl.errors import InputError
+from deployments.server import prefect_ready
+from deployments.terminal import Terminal
+from storage import Artifact, Reference
+from tasks.workspace import Workspace
+
+PAGE = "index.html"
+
+
+def main(options: Namespace) -> int:
+    """Run the flow of a reproduction, show its items and print where the page is."""
+    from flows.reproduction_config import chosen_items, load_reproduction
+
+    # Wrong options are told before anything runs.
+    chosen_items(load_reproduction(options.dataset), options.items)
+    if options.output is not None and options.output.exists() and not options.output.is_dir():
+        raise InputError(f"--output {str(options.output)!r} is a file; give a folder")
+    with (
+        Terminal(sys.stderr) as terminal,
+        prefect_ready(terminal, options.workspace, verbose=options.verbose),
+    ):
+        from flows.reproduce import run_reproduction
+
+        state = run_reproduction(
+            options.dataset,
+            quick=options.quick,
+            items=options.items or None,
+            anew=options.anew,
+            workspace=options.workspace.absolute(),
+            return_state=True,
+        )
+        summary: Any = state.result(raise_on_failure=False)
+    if isinstance(summary, BaseException):
+        raise summary
+    key = summary["artifacts"]["reproduction"]
+    artifact = Workspace(options.workspace).store.open(Reference("reproduction", key))
+    page = artifact.file_path(PAGE).absolute()
+    if options.output is not None:
+        page = copy(artifact, options.output)
+    terminal.table(
+        summary["experiment"],
+        ["item", "what", "state"],
+        [[name, item["title"], item["state"]] for name, item in summary["items"].items()],
+    )
+    terminal.message(f"page: {page}")
+    if options.json:
+        print(json.dumps(summary))
+    return tell_failures(summary)
+
+
+def copy(artifact: Artifact, folder: Path) -> Path:
+    """Copy the files of a page into a folder; returns the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in artifact.manifest["files"]:
+        (folder / file).write_bytes(artifact.bytes(file))
+    return (folder / PAGE).absolute()
+
+
+def tell_failures(summary: dict[str, Any]) -> int:
+    """Name the items that failed; returns the exit code."""
+    if not summary["failed"]:
+        return 0
+    lines = [f"  {name}: {summary['items'][name]['message']}" for name in summary["failed"]]
+    print(
+        f"cppcl: {len(lines)} of {len(summary['items'])} items failed; what was finished is kept, "
+        "so give the same command again after mending:",
+        *lines,
+        sep="\n",
+        file=sys.stderr,
+    )
+    return 1
