@@ -203,6 +203,7 @@ def arrays_of(
     for side, D, rows in zip(SIDES, training.dictionaries, training.rows, strict=True):
         arrays[f"{side}_dictionary"] = D
         arrays[f"{side}_pacing"] = training.v[rows]
+        arrays[f"{side}_pacing_rounds"] = training.v_of_rounds()[:, rows]
     sides = list(zip(SIDES, training.features, training.dictionaries, strict=True))
     if model.soft_links:
         codes = [encode(F, D, model.alpha, ridge=model.code_ridge).codes for _, F, D in sides]

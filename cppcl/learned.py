@@ -21,9 +21,10 @@ class Learned:
     Attributes
     ----------
     arrays : dict of str to ndarray
-        For each modality ``*_dictionary`` (N, m_k) and ``*_pacing`` (n_k,), ``*_group_codes``
-        (G, N) with soft links to groups, and ``*_code_mean`` (N,) where codes are centred;
-        ``code_prediction`` (N, N) with linear soft links.
+        For each modality ``*_dictionary`` (N, m_k), ``*_pacing`` (n_k,) and ``*_pacing_rounds``
+        (rounds, n_k) float32, ``*_group_codes`` (G, N) with soft links to groups, and
+        ``*_code_mean`` (N,) where codes are centred; ``code_prediction`` (N, N) with linear soft
+        links.
     preparations : dict of str to Preparation
         Fitted preparation of either modality.
     history : dict of str to (rounds,) arrays

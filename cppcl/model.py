@@ -154,6 +154,8 @@ class CPRL(Estimator):
         Atoms as rows, in the space of the prepared features.
     sketch_pacing_, image_pacing_ : (n_k,) arrays
         Pacing variables after training.
+    sketch_pacing_rounds_, image_pacing_rounds_ : (rounds, n_k) float32 arrays
+        Pacing variables after each round.
     history_ : dict of (rounds,) arrays
         For each round: `objective` (its own, at its gamma), `reconstruction_objective` (every
         sample counting fully: comparable between settings), `gamma`, and for each modality
@@ -368,6 +370,16 @@ class CPRL(Estimator):
     def image_pacing_(self) -> NDArray[Any]:
         """Pacing variables of the training images, (L,)."""
         return self._learned["image_pacing"]
+
+    @property
+    def sketch_pacing_rounds_(self) -> NDArray[np.float32]:
+        """Pacing variables of the training sketches after each round, (rounds, K)."""
+        return self._learned["sketch_pacing_rounds"]
+
+    @property
+    def image_pacing_rounds_(self) -> NDArray[np.float32]:
+        """Pacing variables of the training images after each round, (rounds, L)."""
+        return self._learned["image_pacing_rounds"]
 
     def _encode(self, features: NDArray[Any], side: str) -> NDArray[np.float32]:
         _ = self._learned[f"{side}_dictionary"]  # which says so where nothing was learned

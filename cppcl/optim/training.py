@@ -60,6 +60,7 @@ class Training:
     codes: NDArray[Any] = field(init=False)
     pacing: SelfPacing = field(init=False)
     history: list[dict[str, float]] = field(init=False, default_factory=list)
+    pacing_rounds: list[NDArray[np.float32]] = field(init=False, default_factory=list)
     _finished: bool = field(init=False, default=False)
     _rng_state: Any = field(init=False, default=None)
     _reconstruction: Reconstruction | None = field(init=False, default=None)
@@ -258,11 +259,18 @@ class Training:
                 self.replace_unused(rng)
             self.step_dictionaries()
             self.history.append(self._record())
+            self.pacing_rounds.append(self.v.astype(np.float32))
             self._finished = self.pacing.advance() and self.options.stop_when_selected
             self._rng_state = rng.bit_generator.state
             if callback is not None:
                 callback(self)
         return _columns(self.history)
+
+    def v_of_rounds(self) -> NDArray[np.float32]:
+        """Pacing variables after each round, (rounds, n)."""
+        return np.array(self.pacing_rounds, np.float32).reshape(
+            len(self.pacing_rounds), len(self.v)
+        )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the state after a round, by name: enough to go on as if never interrupted."""
@@ -271,6 +279,7 @@ class Training:
         return {
             "codes": self.codes,
             "v": self.v,
+            "pacing_rounds": self.v_of_rounds(),
             **{f"{side}_dictionary": D for side, D in zip(SIDES, self.dictionaries, strict=True)},
             "gamma": np.array([self.pacing.gamma]),
             "rounds_selected": np.array([self.pacing.rounds_selected]),
@@ -311,6 +320,7 @@ class Training:
             }
             for row in zip(*(arrays[name] for name in names), strict=True)
         ]
+        self.pacing_rounds = list(arrays["pacing_rounds"])
 
 
 def _columns(history: Sequence[dict[str, float]]) -> dict[str, NDArray[np.float64]]:

@@ -141,6 +141,8 @@ def test_everything_that_is_learned_has_a_name_that_says_so():
         "image_dictionary_",
         "sketch_pacing_",
         "image_pacing_",
+        "sketch_pacing_rounds_",
+        "image_pacing_rounds_",
     }
 
 

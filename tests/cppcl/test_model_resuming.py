@@ -72,6 +72,32 @@ def test_training_goes_on_to_the_same_bytes_from_any_round(name, dtype):
         assert contents(state) == contents(file)
 
 
+@pytest.mark.parametrize("name", ["B", "unpaced", "binary"])
+def test_pacing_variables_of_every_round_are_kept(name):
+    model = make(**MODELS[name]).fit(*data())
+    for side, n in (("sketch", 12), ("image", 12)):
+        rounds = getattr(model, f"{side}_pacing_rounds_")
+        assert rounds.dtype == np.float32
+        assert rounds.shape == (len(model.history_["gamma"]), n)
+        np.testing.assert_allclose(
+            rounds.mean(axis=1), model.history_[f"{side}_mean_v"], rtol=1e-6, atol=1e-7
+        )
+        np.testing.assert_allclose(
+            rounds.std(axis=1), model.history_[f"{side}_sd_v"], rtol=1e-5, atol=1e-6
+        )
+        np.testing.assert_array_equal(
+            rounds[-1], getattr(model, f"{side}_pacing_").astype(np.float32)
+        )
+
+
+def test_a_state_without_the_pacing_of_its_rounds_is_refused():
+    states = []
+    make().fit(*data(), callback=lambda r: states.append(r.to_arrays()))
+    older = {name: array for name, array in states[2].items() if name != "pacing_rounds"}
+    with pytest.raises(ResumeError, match="'pacing_rounds'; start anew"):
+        make().fit(*data(), resume_from=older)
+
+
 def test_draws_go_on_where_they_were():
     """Unused atoms are replaced by draws after the round that is resumed from."""
     arrays = make().fit(*data()).to_arrays()
