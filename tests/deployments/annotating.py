@@ -1,13 +1,21 @@
-"""What a browser does on the annotation page, and what the page says."""
+"""What a browser does on the annotation page, what the page says, and a server of it."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from html import unescape
+from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).parents[2]
+SECONDS = 120.0
 JSON = {"Accept": "application/json"}
 Question = dict[str, Any]
 
@@ -52,3 +60,34 @@ def answer_all(browser: Any, annotator: str, rule: Callable[[Question], str]) ->
 
 def exported(browser: Any, **query: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(browser.get("/answers.csv", params=query).text)))
+
+
+@contextmanager
+def serving(place: Any, *arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start a server as a user does; gives its process and its address.
+
+    A port among the arguments comes last and so holds.
+    """
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "deployments.cli", "annotate", "shapes"),
+            *("--port", "0", "--workspace", str(place.root), *map(str, arguments)),
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    timer = threading.Timer(SECONDS, process.kill)
+    timer.start()
+    try:
+        assert process.stdout
+        assert process.stderr
+        address = process.stdout.readline().strip()
+        assert address.startswith("http"), process.stderr.read()
+        yield process, address
+    finally:
+        process.kill()
+        process.communicate()
+        timer.cancel()

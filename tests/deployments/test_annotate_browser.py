@@ -1,31 +1,38 @@
-"""The annotation page in a real browser, where Playwright and Chromium are installed."""
+"""The annotation page in a real browser."""
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
+import csv
+import json
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-MISSING = importlib.util.find_spec("playwright") is None or CHROMIUM is None
+from tests.deployments.annotating import SECONDS, serving
+from tests.deployments.browsing import (
+    SCREENS,
+    accessibility_faults,
+    artifacts,
+    launched,
+    missing,
+    opened,
+)
 
-pytestmark = pytest.mark.skipif(MISSING, reason="Playwright or Chromium is not installed")
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 READY = "#answer[aria-busy=false]"
+N_ANSWERS = 200
+Click = tuple[str, str, str]
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -60,31 +67,18 @@ def serve(session: Any) -> Iterator[Callable[..., Any]]:
         stop()
 
 
-@pytest.fixture(params=["desktop", "phone"])
+@pytest.fixture(params=SCREENS)
 def page(request: pytest.FixtureRequest, chromium: Any) -> Iterator[Any]:
     """Page as wide as a desktop, light, or as a phone, dark; nothing wrong is logged."""
-    phone = request.param == "phone"
-    context = chromium.new_context(
-        viewport={"width": 360, "height": 740} if phone else {"width": 1280, "height": 900},
-        color_scheme="dark" if phone else "light",
-        has_touch=phone,
-        is_mobile=phone,
-    )
-    made = context.new_page()
-    said: list[str] = []
-    made.on("console", lambda message: said.append(message.text))
-    made.on("pageerror", lambda error: said.append(str(error)))
-    yield made
-    context.close()
-    # What the browser itself says of a server that is gone, or of an answer that is refused.
-    assert [text for text in said if "Failed to load resource" not in text] == []
+    with opened(chromium, request.param) as made:
+        yield made
 
 
-def begin(page: Any, port: int) -> None:
+def begin(page: Any, port: int, name: str = "Ada", ready: str = READY) -> None:
     page.goto(f"http://127.0.0.1:{port}/")
-    page.get_by_label("Your name").fill("Ada")
+    page.get_by_label("Your name").fill(name)
     page.get_by_role("button", name="Compare sketches").click()
-    page.wait_for_selector(READY)
+    page.wait_for_selector(ready)
 
 
 def press(page: Any, key: str, address: str = "**/answer") -> None:
@@ -128,13 +122,31 @@ def test_pictures_are_buttons(page: Any, serve: Any, database: Any) -> None:
 def test_nothing_is_wider_than_the_screen(page: Any, serve: Any) -> None:
     port, _ = serve()
     wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    page.goto(f"http://127.0.0.1:{port}/")
-    assert page.evaluate(wide) == 0
+    for width in (page.viewport_size["width"], 320):
+        page.set_viewport_size({"width": width, "height": 740})
+        page.goto(f"http://127.0.0.1:{port}/")
+        assert page.evaluate(wide) == 0
+        begin(page, port)
+        assert page.evaluate(wide) == 0
+        left, right = (page.locator(f"#{side}").bounding_box() for side in ("left", "right"))
+        assert left["y"] == right["y"]
+        assert left["x"] + left["width"] < right["x"]
+
+
+def test_axe_finds_no_fault(page: Any, serve: Any, session: Any) -> None:
+    port, _ = serve()
     begin(page, port)
-    assert page.evaluate(wide) == 0
-    left, right = (page.locator(f"#{side}").bounding_box() for side in ("left", "right"))
-    assert left["y"] == right["y"]
-    assert left["x"] + left["width"] < right["x"]
+    assert accessibility_faults(page) == ""
+    press(page, "ArrowLeft")
+    assert accessibility_faults(page) == ""
+    page.goto(f"http://127.0.0.1:{port}/")
+    assert accessibility_faults(page) == ""
+    while (question := session.question("Ada", "sketch")) is not None:
+        session.answer("Ada", "sketch", question.left.id, question.right.id, "a", 1)
+    begin(page, port, ready="text=No pair is left")
+    assert accessibility_faults(page) == ""
+    page.goto(f"http://127.0.0.1:{port}/nowhere")
+    assert accessibility_faults(page) == ""
 
 
 def test_an_answer_that_is_not_kept_is_told_and_can_be_given_again(
@@ -178,3 +190,102 @@ def test_what_was_answered_in_another_window_is_told_and_passed(
     page.wait_for_function(f"document.querySelector('[name=left]').value != {before[0]!r}")
     assert "Not saved: 'Ada' answered" in page.inner_text("#error")
     assert page.inner_text("#mine") == "1"
+
+
+class Annotator:
+    """Someone who answers by keyboard, and all that was acknowledged to them."""
+
+    def __init__(self, page: Any, name: str) -> None:
+        self.page, self.name = page, name
+        self.clicks: list[Click] = []
+        self.pressed: Click | None = None
+
+    def press(self, key: str) -> None:
+        """Answer, or take back; what the server says comes later."""
+        easier = {"ArrowLeft": "a", "ArrowRight": "b", "s": "skip"}.get(key, "undo")
+        self.pressed = (*shown(self.page), easier)
+        self.page.keyboard.press(key)
+
+    def hear(self) -> bool:
+        """Wait for the server's word on the last key; whether it acknowledged it."""
+        assert self.pressed
+        undo = self.pressed[2] == "undo"
+        n = len(self.clicks) + (-1 if undo else 1)
+        self.page.wait_for_function(
+            "([n, ready]) => document.querySelector(ready) && "
+            "(document.querySelector('#mine').textContent === n "
+            "|| document.querySelector('#error').textContent)",
+            arg=[str(n), READY],
+        )
+        if self.page.inner_text("#error"):
+            return False
+        if undo:
+            assert shown(self.page) == self.clicks.pop()[:2]
+        else:
+            self.clicks.append(self.pressed)
+        return True
+
+    def exported(self, port: int, link: str) -> str:
+        """Text of the file behind the last link of a name on the start page."""
+        self.page.goto(f"http://127.0.0.1:{port}/")
+        with self.page.expect_download() as waited:
+            self.page.get_by_role("link", name=link, exact=True).last.click()
+        return str(waited.value.path().read_text(encoding="utf-8"))
+
+
+def answer_together(people: list[Annotator], n_answers: int, seed: int) -> None:
+    """Everyone presses a key, then everyone waits, until so many answers are acknowledged."""
+    rng = np.random.default_rng(seed)
+    rounds = 0
+    while sum(len(one.clicks) for one in people) < n_answers:
+        rounds += 1
+        for one in people:
+            one.press(
+                "u" if rounds % 20 == 0 else str(rng.choice(["ArrowLeft", "ArrowRight", "s"]))
+            )
+        for one in people:
+            assert one.hear()
+
+
+def test_two_annotators_at_once_and_a_server_that_is_killed(
+    chromium: Any, record_shapes: Callable[..., Any], tmp_path: Path
+) -> None:
+    """200 answers by keyboard; the server is killed while two are on their way."""
+    place = record_shapes(tmp_path / "place", per_class=20)
+    folder = artifacts(tmp_path)
+    with opened(chromium, "phone") as phone, opened(chromium, "desktop") as desktop:
+        people = [Annotator(phone, "Ada"), Annotator(desktop, "Bo")]
+        with serving(place) as (process, address):
+            port = int(address.rstrip("/").rpartition(":")[2])
+            for one in people:
+                begin(one.page, port, one.name)
+            answer_together(people, N_ANSWERS // 2, seed=0)
+            for one in people:
+                one.press("ArrowRight")
+            process.kill()
+            assert process.wait(SECONDS) == -signal.SIGKILL
+            heard = {one.name: one.hear() for one in people}
+        with serving(place, "--port", port):
+            for one in people:
+                if not heard[one.name]:
+                    assert "the server does not answer" in one.page.inner_text("#error")
+                    assert one.pressed == (*shown(one.page), "b")
+                    one.press("ArrowRight")  # whether or not it was kept, it is given once
+                    one.page.wait_for_selector("#error:empty", state="attached")
+                    assert one.hear()
+            answer_together(people, N_ANSWERS, seed=1)
+            for screen, one in zip(("phone", "desktop"), people, strict=True):
+                one.page.screenshot(path=folder / f"annotate-{screen}.png")
+            text, lines = (people[0].exported(port, link) for link in ("CSV", "JSON Lines"))
+            for screen, one in zip(("phone", "desktop"), people, strict=True):
+                one.page.goto(f"http://127.0.0.1:{port}/")
+                one.page.screenshot(path=folder / f"annotate-start-{screen}.png")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert len(rows) == N_ANSWERS
+    for one in people:
+        mine = [row for row in rows if row["annotator"] == one.name]
+        assert [(r["sample_a"], r["sample_b"], r["easier"]) for r in mine] == one.clicks
+        assert all(0 <= float(row["seconds"]) < SECONDS for row in mine)
+    assert [json.loads(line) for line in lines.splitlines()] == [
+        {**row, "seconds": float(row["seconds"])} for row in rows
+    ]

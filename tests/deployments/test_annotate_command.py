@@ -5,16 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,38 +23,9 @@ from cppcl.errors import CppclError, InputError
 from deployments.annotate.database import AnswerDatabase
 from deployments.annotate.samples import gather
 from deployments.annotate.session import Session
+from tests.deployments.annotating import SECONDS, serving
 
 Command = Callable[..., Any]
-ROOT = Path(__file__).parents[2]
-SECONDS = 120.0
-
-
-@contextmanager
-def serving(place: Any, *arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start a server as a user does; gives its process and its address."""
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "deployments.cli", "annotate", "shapes", "--port", "0"),
-            *("--workspace", str(place.root), *map(str, arguments)),
-        ],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    timer = threading.Timer(SECONDS, process.kill)
-    timer.start()
-    try:
-        assert process.stdout
-        assert process.stderr
-        address = process.stdout.readline().strip()
-        assert address.startswith("http"), process.stderr.read()
-        yield process, address
-    finally:
-        process.kill()
-        process.communicate()
-        timer.cancel()
 
 
 def ids_of(question: dict[str, Any]) -> dict[str, str]:
