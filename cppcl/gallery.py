@@ -20,6 +20,8 @@ from cppcl.retrieval import (
 
 SPARSE_BELOW = 0.1
 """Share of entries that are not zero, below which codes are held by atom."""
+MOST_KEPT_SORTED = 256
+"""Scores that are kept in order while the others pass; more are found by partition."""
 _CHUNK = 4096
 _UNIT = 2.0**-23  # twice the rounding error of a float32: sums carry both factors' errors
 
@@ -123,7 +125,7 @@ class Gallery:
         scores, error = self._proposals(scaled, norm)
         bound = -np.inf
         if len(scores) > k:
-            bound = float(np.partition(scores, -k)[-k]) - 2 * error
+            bound = _kth_largest(scores, k) - 2 * error
         candidates = np.flatnonzero(scores >= bound)
         codes = prepared_rows(self.codes[candidates], self.metric)
         exact = exact_similarities(np.broadcast_to(query, codes.shape), codes, self.metric)
@@ -155,3 +157,13 @@ class Gallery:
         products *= 2
         products -= self._norms
         return products, 2 * terms * _UNIT * (norm + self._largest) ** 2
+
+
+def _kth_largest(scores: NDArray[np.float32], k: int) -> float:
+    if k > MOST_KEPT_SORTED:
+        return float(np.partition(scores, -k)[-k])
+    from cppcl.gallery_kernels import write_largest
+
+    largest = np.empty(k, np.float32)
+    write_largest(scores, largest)
+    return float(largest[-1])

@@ -16,7 +16,6 @@ from pydantic_core import SchemaError
 
 from cppcl.errors import CppclError, DataUnavailableError
 from cppcl.report.sweep import value_text
-from flows.combinations import override
 from flows.experiment import DEFAULT_WORKSPACE
 from flows.reproduction_config import (
     AnyItem,
@@ -221,7 +220,7 @@ class Maker:
         experiment = self.runs.experiment(self.options.runs[item.run])
         shown = {"queries": item.queries, "nearest": item.nearest, "seed": item.seed}
         configuration = {"report": shown, "longest_side": experiment.longest_side}
-        return [Series(item.method, found, missing=missing)], {"configuration": configuration}
+        return [Series(item.label, found, missing=missing)], {"configuration": configuration}
 
     def sensitivity(self, item: SensitivityItem) -> tuple[list[Series], dict[str, Any]]:
         """Every value of every option, for every method."""
@@ -229,7 +228,7 @@ class Maker:
         for axis in item.axes:
             values = axis.chosen(self.runs.quick)
             for value in values:
-                changes = [*axis.overrides, override(axis.option, value)]
+                changes = axis.changes(value)
                 for method, title in item.methods.items():
                     found, missing = self.evaluations(
                         item.run, method, tuple(item.methods), changes
@@ -250,12 +249,7 @@ class Maker:
         series = []
         for y in along_y:
             for x in along_x:
-                changes = [
-                    *item.x.overrides,
-                    *item.y.overrides,
-                    override(item.x.option, x),
-                    override(item.y.option, y),
-                ]
+                changes = item.changes(x, y)
                 found, missing = self.evaluations(item.run, item.method, (item.method,), changes)
                 title = f"{value_text(x)}, {value_text(y)}"
                 series.append(Series(title, found, {"x": x, "y": y}, missing=missing))

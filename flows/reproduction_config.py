@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from cppcl.errors import InputError
 from cppcl.report.reproduction_errata import ERRATA
 from cppcl.validation import suggestion
+from flows.combinations import override
 from flows.load import Loader
 from flows.options import Options
 from flows.published import Fraction, Score
@@ -114,6 +115,7 @@ class GridItem(ItemOptions):
     kind: Literal["grid"] = "grid"
     run: str = Field(description="Run")
     method: str = Field(description="Method of it")
+    label: str = Field(description="Its name for people")
     queries: int = Field(10, ge=1, description="Queries")
     nearest: int = Field(5, ge=1, description="Pictures for each")
     seed: int = Field(0, ge=0, description="Seed of the choice of queries")
@@ -132,9 +134,15 @@ class AxisOptions(Options):
     )
     statement: str = Field("", description="Its words")
     errata: Errata = Field((), description="Errata that matter")
+    without: tuple[str, ...] = Field((), description="What is changed instead where the value is 0")
     seconds: Literal["sketch", "image"] | None = Field(
         None, description="Whose curriculum scores are timed"
     )
+
+    def changes(self, value: Any) -> list[str]:
+        """Changes that set the option to a value."""
+        set_to = list(self.without) if self.without and not value else [override(self.option, value)]
+        return [*self.overrides, *set_to]
 
     def chosen(self, quick: bool) -> tuple[Any, ...]:
         """Values that are run."""
@@ -160,6 +168,13 @@ class SurfaceItem(ItemOptions):
     score: Score = Field("map", description="Which score")
     x: AxisOptions = Field(description="Option along x")
     y: AxisOptions = Field(description="Option along y")
+    without_both: tuple[str, ...] = Field((), description="What is changed where both are 0")
+
+    def changes(self, x: Any, y: Any) -> list[str]:
+        """Changes that set both options, or leave out what a value of 0 stands for."""
+        if self.without_both and not x and not y:
+            return list(self.without_both)
+        return [*self.x.changes(x), *self.y.changes(y)]
 
 
 class BinaryItem(ItemOptions):

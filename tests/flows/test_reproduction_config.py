@@ -10,7 +10,6 @@ import yaml
 
 from cppcl.datasets import DATASETS
 from cppcl.errors import InputError
-from flows.combinations import override
 from flows.reproduction_config import (
     ScoresItem,
     SensitivityItem,
@@ -23,38 +22,43 @@ from flows.reproduction_runs import Runs, same, with_methods
 from tasks.workspace import Workspace
 
 
+def changes_of(item: Any, quick: bool) -> list[list[str]]:
+    """Changes at the ends of every axis of an item."""
+    if isinstance(item, SensitivityItem):
+        return [
+            axis.changes(value)
+            for axis in item.axes
+            for value in (axis.chosen(quick)[0], axis.chosen(quick)[-1])
+        ]
+    if isinstance(item, SurfaceItem):
+        x, y = item.x.chosen(quick), item.y.chosen(quick)
+        return [item.changes(a, b) for a, b in ((x[0], y[0]), (x[-1], y[0]), (x[0], y[-1]))]
+    return [[]]
+
+
 @pytest.mark.parametrize("name", reproductions())
-@pytest.mark.parametrize("quick", [False, True], ids=["whole", "quick"])
 def test_every_run_line_and_value_of_those_that_come_along_can_be(
-    name: str, quick: bool, tmp_path: Path
+    name: str, tmp_path: Path
 ) -> None:
     options = load_reproduction(name)
     assert options.name == name
     assert options.dataset in DATASETS
-    runs = Runs(Workspace(tmp_path), quick=quick)
+    runs = Runs(Workspace(tmp_path), quick=True)
+    asked: dict[tuple[str, ...], set[str]] = {}
     for item in options.items.values():
         if isinstance(item, ScoresItem):
-            asked = [(line.run, line.method, []) for line in item.lines.values() if line.run]
-        else:
-            methods = [item.method] if hasattr(item, "method") else list(item.methods)
-            changes: list[list[str]] = [[]]
-            if isinstance(item, SensitivityItem):
-                changes = [
-                    [*axis.overrides, override(axis.option, value)]
-                    for axis in item.axes
-                    for value in axis.chosen(quick)
-                ]
-            if isinstance(item, SurfaceItem):
-                changes = [
-                    [override(item.x.option, x), override(item.y.option, y)]
-                    for x in item.x.chosen(quick)
-                    for y in item.y.chosen(quick)
-                ]
-            asked = [(item.run, method, change) for method in methods for change in changes]
-        for run, method, change in asked:
-            experiment = runs.experiment(options.runs[run], change)
-            assert experiment.dataset.registered_name == options.dataset
-            with_methods(experiment, options.runs[run].protocol, [method])
+            for line in item.lines.values():
+                if line.run:
+                    asked.setdefault((line.run,), set()).add(str(line.method))
+            continue
+        methods = {item.method} if hasattr(item, "method") else set(item.methods)
+        for quick in (True, False):
+            for changes in changes_of(item, quick):
+                asked.setdefault((item.run, *changes), set()).update(methods)
+    for (run, *changes), methods in asked.items():
+        experiment = runs.experiment(options.runs[run], changes)
+        assert experiment.dataset.registered_name == options.dataset
+        with_methods(experiment, options.runs[run].protocol, sorted(methods))
 
 
 def written(tmp_path: Path, **changes: Any) -> str:
