@@ -145,6 +145,10 @@ class ServedModel:
             self.small[modality] = Pictures(root, files, THUMBNAIL)
             self.large[modality] = Pictures(root, files, LARGE)
 
+        # What is loaded or compiled when it is first used is so now, and works.
+        self.by_picture(np.full((self.look.height, self.look.width, 3), 255, np.uint8), 1)
+        self.like(int(rows[0]), 1)
+
     @property
     def n_pictures(self) -> int:
         """Pictures that can be found."""

@@ -37,10 +37,13 @@ def serve(
     """
     import uvicorn
 
+    from deployments.web.patience import PatientProtocol
+
     with listening_socket(host, port, command) as listener:
         port = listener.getsockname()[1]
         access = access_for(host, port, command)
         settings: dict[str, Any] = {
+            "http": PatientProtocol,
             "log_level": "warning",
             # It would hold the token.
             "access_log": False,

@@ -126,3 +126,23 @@ def serving(place: Workspace, *arguments: object) -> Iterator[tuple[subprocess.P
         process.kill()
         process.communicate()
         timer.cancel()
+
+
+@contextmanager
+def in_thread(app: Any, **options: Any) -> Iterator[int]:
+    """Serve an application in a thread of this process; gives its port."""
+    import uvicorn
+
+    from deployments.web.listening import listening_socket
+    from deployments.web.patience import PatientProtocol
+
+    with listening_socket("127.0.0.1", 0) as listener:
+        settings = {"http": PatientProtocol, "log_level": "error", "access_log": False}
+        server = uvicorn.Server(uvicorn.Config(app, **(settings | options)))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join(60)
