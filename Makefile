@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint docs bench clean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -23,6 +23,10 @@ lint: $(VENV)/.installed-dev ## ruff, mypy and import rules
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.installed-docs ## build the pages; broken links and references are errors
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
+	@echo 'file://$(CURDIR)/build/docs/index.html'
 
 # Some machines override OpenBLAS's choice of kernels, which would slow the peers.
 BENCH := env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python
@@ -50,6 +54,10 @@ $(VENV)/.installed-demo: pyproject.toml | $(BIN)/pip
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/pip
 	@echo 'Installing into $(VENV): a few minutes and about 7 GB the first time.'
 	$(PIP_INSTALL) '.[demo,dev]'
+	@touch $@
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/pip
+	$(PIP_INSTALL) '.[docs]'
 	@touch $@
 
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/pip
