@@ -293,6 +293,11 @@ def build_parser() -> argparse.ArgumentParser:
     search.add_argument("model", help="key of an encode artifact, or an experiment's name")
     search.add_argument("picture", type=Path, help="sketch: any picture file or SVG")
     search.add_argument("-k", type=int, default=10, help="number of pictures (default 10)")
+    search.add_argument(
+        "--photo",
+        action="store_true",
+        help="the sketch is a photograph of paper: take away light, shadow and ruled lines first",
+    )
     search.add_argument("--json", action="store_true", help="print one JSON document")
 
     serve = command("serve", "serve", "a page on which a drawing finds pictures, and a JSON API")

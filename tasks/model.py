@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cppcl.errors import InputError
-from cppcl.images import decode_picture
+from cppcl.images import Picture, decode_picture
 from cppcl.retrieval import nearest
 from storage import Artifact, Reference
 from tasks.blocks import ExtractorSpec
@@ -52,13 +52,22 @@ class Model:
         self._image_features = store.open(self.codes.inputs["image_features"])
         self.pictures: Pictures = open_pictures(store, self._image_features.inputs["table"])
 
-    def search(self, picture: Path, k: int) -> list[Match]:
+    def search(self, picture: Path, k: int, *, photograph: bool = False) -> list[Match]:
         """Pictures of the gallery nearest to a sketch, best first.
+
+        Parameters
+        ----------
+        picture : path
+            A sketch.
+        k : int
+            Number of pictures.
+        photograph : bool
+            Whether it is a photograph of a sketch on paper: see `cppcl.photographs`.
 
         Raises
         ------
         PictureError
-            If the file is no picture.
+            If the file is no picture, or a photograph without strokes.
         InputError
             If ``k`` is not positive, the sketch has an all-zero code, or the gallery holds no
             picture that could be read.
@@ -70,7 +79,7 @@ class Model:
         if k < 1:
             raise InputError(f"-k {k} must be at least 1")
         spec = extractor_of(self.workspace.store.open(self.training.inputs["sketch_features"]))
-        sketch = decode_picture(picture, longest_side=spec.longest_side)
+        sketch = read_sketch(picture, spec.longest_side, photograph=photograph)
         extractor = spec.make(str(self.workspace.store.root))
         code = self.method.encode_sketches(extractor.transform([sketch]))
         if not code.any():
@@ -97,6 +106,16 @@ class Model:
         table = self.pictures.table
         at = table.rows("image")[row]
         return Match(rank, self.pictures.root / table.paths[at], table.labels[at], similarity)
+
+
+def read_sketch(file: Path, longest_side: int, *, photograph: bool = False) -> Picture:
+    """Decode a sketch, or a photograph of one, cleaned, on which strokes are black on white."""
+    if not photograph:
+        return decode_picture(file, longest_side=longest_side)
+    from cppcl.photographs import WORKING_SIDE, clean_photograph
+
+    seen = decode_picture(file, longest_side=WORKING_SIDE)
+    return clean_photograph(seen, longest_side=longest_side, name=str(file))
 
 
 def extractor_of(features: Artifact) -> ExtractorSpec:

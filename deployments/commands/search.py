@@ -15,7 +15,7 @@ def main(options: Namespace) -> int:
     """Print the nearest pictures of the model's gallery."""
     workspace = Workspace(options.workspace)
     model = Model(workspace, workspace.find_model(options.model))
-    matches = model.search(options.picture, options.k)
+    matches = model.search(options.picture, options.k, photograph=options.photo)
     if options.json:
         print(json.dumps([vars(match) | {"path": str(match.path)} for match in matches]))
         return 0
