@@ -25,6 +25,17 @@ from tests.deployments.browsing import (
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 READY = "#answer[aria-busy=false]"
+TABLES_FIT = (
+    "[...document.querySelectorAll('.scroll')].every((one) => one.scrollWidth <= one.clientWidth)"
+)
+KEYS = {"ArrowLeft": "a", "ArrowRight": "b", "s": "skip", "u": "undo"}
+# The server's word is there: an error, or a number of answers. Then, which pair is shown.
+HEARD = """([ready, n]) => {
+  const form = document.querySelector(ready), error = document.querySelector("#error").textContent;
+  const lost = error.startsWith("Not saved");
+  return form && (lost || document.querySelector("#mine").textContent === n)
+    ? [lost, form.elements.left.value, form.elements.right.value] : null;
+}"""
 N_ANSWERS = 200
 Click = tuple[str, str, str]
 
@@ -166,6 +177,22 @@ def test_an_answer_that_is_not_kept_is_told_and_can_be_given_again(
     assert [(a.sample_a, a.sample_b) for a in database.answers()] == [before]
 
 
+def test_only_a_skip_counts_while_a_picture_cannot_be_shown(
+    page: Any, serve: Any, database: Any
+) -> None:
+    port, _ = serve()
+    page.route("**/picture?*", lambda route: route.abort(), times=1)
+    begin(page, port)
+    before = shown(page)
+    assert page.inner_text("#error") == "A picture cannot be shown. Load the page again, or skip."
+    page.keyboard.press("ArrowLeft")
+    press(page, "s")
+    assert page.inner_text("#error") == ""
+    press(page, "ArrowRight")
+    kept = [(a.sample_a, a.sample_b, a.easier) for a in database.answers()]
+    assert [(*before, "skip"), "b"] == [kept[0], kept[1][2]]
+
+
 def test_a_file_is_imported(page: Any, serve: Any, annotated: Any, tmp_path: Path) -> None:
     port, _ = serve()
     s, t = (sample.id for sample in annotated.sides["sketch"].samples[:2])
@@ -198,31 +225,30 @@ class Annotator:
     def __init__(self, page: Any, name: str) -> None:
         self.page, self.name = page, name
         self.clicks: list[Click] = []
-        self.pressed: Click | None = None
+        self.pair = ("", "")
+        self.pressed = ""
+
+    def begin(self, port: int) -> None:
+        begin(self.page, port, self.name)
+        self.pair = shown(self.page)
 
     def press(self, key: str) -> None:
         """Answer, or take back; what the server says comes later."""
-        easier = {"ArrowLeft": "a", "ArrowRight": "b", "s": "skip"}.get(key, "undo")
-        self.pressed = (*shown(self.page), easier)
+        self.pressed = KEYS[key]
         self.page.keyboard.press(key)
 
     def hear(self) -> bool:
         """Wait for the server's word on the last key; whether it acknowledged it."""
-        assert self.pressed
-        undo = self.pressed[2] == "undo"
+        undo = self.pressed == "undo"
         n = len(self.clicks) + (-1 if undo else 1)
-        self.page.wait_for_function(
-            "([n, ready]) => document.querySelector(ready) && "
-            "(document.querySelector('#mine').textContent === n "
-            "|| document.querySelector('#error').textContent)",
-            arg=[str(n), READY],
-        )
-        if self.page.inner_text("#error"):
+        lost, *pair = self.page.wait_for_function(HEARD, arg=[READY, str(n)]).json_value()
+        if lost:
             return False
         if undo:
-            assert shown(self.page) == self.clicks.pop()[:2]
+            assert tuple(pair) == self.clicks.pop()[:2]
         else:
-            self.clicks.append(self.pressed)
+            self.clicks.append((*self.pair, self.pressed))
+        self.pair = tuple(pair)
         return True
 
     def exported(self, port: int, link: str) -> str:
@@ -258,7 +284,7 @@ def test_two_annotators_at_once_and_a_server_that_is_killed(
         with serving(place) as (process, address):
             port = int(address.rstrip("/").rpartition(":")[2])
             for one in people:
-                begin(one.page, port, one.name)
+                one.begin(port)
             answer_together(people, N_ANSWERS // 2, seed=0)
             for one in people:
                 one.press("ArrowRight")
@@ -267,19 +293,22 @@ def test_two_annotators_at_once_and_a_server_that_is_killed(
             heard = {one.name: one.hear() for one in people}
         with serving(place, "--port", port):
             for one in people:
-                if not heard[one.name]:
-                    assert "the server does not answer" in one.page.inner_text("#error")
-                    assert one.pressed == (*shown(one.page), "b")
-                    one.press("ArrowRight")  # whether or not it was kept, it is given once
-                    one.page.wait_for_selector("#error:empty", state="attached")
-                    assert one.hear()
+                if heard[one.name]:
+                    one.begin(port)  # the next pictures could not be had any more
+                    continue
+                assert "the server does not answer" in one.page.inner_text("#error")
+                assert shown(one.page) == one.pair
+                one.press("ArrowRight")  # whether or not it was kept, it is given once
+                one.page.wait_for_selector("#error:empty", state="attached")
+                assert one.hear()
             answer_together(people, N_ANSWERS, seed=1)
             for screen, one in zip(("phone", "desktop"), people, strict=True):
                 one.page.screenshot(path=folder / f"annotate-{screen}.png")
             text, lines = (people[0].exported(port, link) for link in ("CSV", "JSON Lines"))
             for screen, one in zip(("phone", "desktop"), people, strict=True):
                 one.page.goto(f"http://127.0.0.1:{port}/")
-                one.page.screenshot(path=folder / f"annotate-start-{screen}.png")
+                assert one.page.evaluate(TABLES_FIT)
+                one.page.screenshot(path=folder / f"annotate-start-{screen}.png", full_page=True)
     rows = list(csv.DictReader(text.splitlines()))
     assert len(rows) == N_ANSWERS
     for one in people:

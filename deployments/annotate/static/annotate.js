@@ -9,25 +9,32 @@ function ask() {
   let seen = null; // when both pictures could be seen
   let hidden = 0; // how long the page could not be seen since then
   let away = null;
+  let failed = false; // a picture cannot be shown
   let busy = false;
 
   function startClock() {
     seen = null;
+    failed = false;
     hidden = 0;
     away = document.hidden ? performance.now() : null;
     mark();
     const shown = form.elements.left.value + "\n" + form.elements.right.value;
-    Promise.allSettled(pictures.map((picture) => picture.decode())).then(() => {
+    Promise.allSettled(pictures.map((picture) => picture.decode())).then((outcomes) => {
       if (shown !== form.elements.left.value + "\n" + form.elements.right.value) return;
-      seen = performance.now();
-      hidden = 0;
-      if (document.hidden) away = seen;
+      failed = outcomes.some((outcome) => outcome.status === "rejected");
+      if (failed) {
+        byId("error").textContent = "A picture cannot be shown. Load the page again, or skip.";
+      } else {
+        seen = performance.now();
+        hidden = 0;
+        if (document.hidden) away = seen;
+      }
       mark();
     });
   }
 
   function mark() {
-    form.setAttribute("aria-busy", String(busy || seen === null));
+    form.setAttribute("aria-busy", String(busy || (seen === null && !failed)));
   }
 
   document.addEventListener("visibilitychange", () => {
