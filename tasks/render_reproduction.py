@@ -18,7 +18,7 @@ from tasks.reproduction_tables import Shown
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
-VERSION = "1"
+VERSION = "2"
 LIBRARIES = ("cppcl", "numpy", "matplotlib")
 
 KINDS: dict[str, Callable[[Store, Measured], Shown]] = {
