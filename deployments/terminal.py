@@ -39,6 +39,7 @@ class Terminal:
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
+            TextColumn("{task.fields[detail]}"),
             console=self.console,
             transient=True,
         )
@@ -58,8 +59,13 @@ class Terminal:
         """Show how far a piece of work is."""
         name = f"{progress.stage}: {progress.what}"
         if name not in self._tasks:
-            self._tasks[name] = self.bars.add_task(name, total=progress.total)
-        self.bars.update(self._tasks[name], completed=progress.done, total=progress.total)
+            self._tasks[name] = self.bars.add_task(name, total=progress.total, detail="")
+        self.bars.update(
+            self._tasks[name],
+            completed=progress.done,
+            total=progress.total,
+            detail=progress.detail,
+        )
         if progress.finished and (progress.cached or progress.seconds):
             self.bars.remove_task(self._tasks.pop(name))
             how = "stored" if progress.cached else f"{progress.seconds:.1f} s"

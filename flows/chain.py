@@ -16,6 +16,7 @@ from flows.sides import Pair, what_learns
 from storage import Recipe, Reference
 from tasks import cluster
 from tasks.build_curricula import build_curricula
+from tasks.clusters import ClusterOptions
 from tasks.encode import encode
 from tasks.evaluate import evaluate
 from tasks.extract import extract
@@ -132,7 +133,12 @@ class Chain:
     def session(self) -> AbstractContextManager[cluster.Cluster]:
         """Make the cluster of the experiment available; it starts when it is needed."""
         compute = self.experiment.compute
-        return cluster.session(compute.cluster, compute.workers, compute.memory_per_worker)
+        return cluster.session(
+            compute.cluster,
+            compute.workers,
+            compute.memory_per_worker,
+            ClusterOptions.from_dict(compute.model_dump()),
+        )
 
     def stage(self, name: str, task: Task[..., Any], /, **arguments: Any) -> Reference:
         """Run one task of a stage, note its result and return the reference."""

@@ -18,7 +18,7 @@ from cppcl.datasets import DATASETS
 from cppcl.methods import METHODS
 from cppcl.retrieval import Metric
 from cppcl.validation import suggestion
-from flows.options import Options, any_of, check_name, check_size, distinct
+from flows.options import Options, any_of, check_cluster, check_name, check_size, distinct
 from flows.published import PublishedOptions
 from flows.sides import CurriculumOptions, Sides
 
@@ -201,17 +201,62 @@ class ReportOptions(Options):
     seed: int = Field(0, ge=0, description="Seed of the choice of queries")
 
 
+class TlsFiles(Options):
+    """PEM files for a cluster at a tls:// address."""
+
+    ca: str | None = Field(None, description="Certificate of the authority, a PEM file")
+    certificate: str | None = Field(None, description="Certificate of this client, a PEM file")
+    private_key: str | None = Field(None, description="Key of that certificate, a PEM file")
+
+
+class SlurmOptions(Options):
+    """What the jobs of cluster=slurm ask for."""
+
+    queue: str | None = Field(None, description="Partition; that of the site if none")
+    account: str | None = Field(None, description="Account that is charged")
+    walltime: str = Field("04:00:00", description="Longest time of a job")
+    directives: tuple[str, ...] = Field((), description="Further lines after #SBATCH")
+    gpu_directives: tuple[str, ...] = Field(
+        ("--gres=gpu:1",), description="Further lines of jobs with a GPU"
+    )
+
+
+class KubernetesOptions(Options):
+    """Pods of cluster=kubernetes, by the Dask operator."""
+
+    container: str = Field("cppcl", description="Image of the pods, with the same cppcl installed")
+    namespace: str | None = Field(None, description="Namespace; that of the context if none")
+
+
 class Compute(Options):
     """Where and how much at once; changes no result and no key."""
 
-    cluster: str = Field(
-        "local", description="'local', or the address of a Dask scheduler such as tcp://host:8786"
+    cluster: Annotated[str, AfterValidator(check_cluster)] = Field(
+        "local",
+        description="local; the address of a Dask scheduler, tcp://host:8786 or tls://host:8786; "
+        "ssh://host1,host2; slurm; or kubernetes",
     )
-    workers: int | None = Field(None, ge=1, description="Local workers; default one a core")
-    memory_per_worker: Size = Field("3GiB", description="Memory that a local worker may use")
+    workers: int | None = Field(
+        None, ge=1, description="Workers that are started; default one a core, or one a host"
+    )
+    gpu_workers: int | None = Field(
+        None,
+        ge=0,
+        description="Workers with a GPU; default one where this machine has one",
+    )
+    memory_per_worker: Size = Field("3GiB", description="Memory that such a worker may use")
     max_bad_share: float = Field(
         0.1, ge=0, le=1, description="Share of pictures that may fail before the run fails"
     )
+    scheduler_host: str | None = Field(
+        None, description="Address at which workers on other machines reach this one"
+    )
+    performance_report: str | None = Field(
+        None, description="HTML file for Dask's record of tasks and workers"
+    )
+    tls: TlsFiles = Field(TlsFiles(), description="Files for a tls:// address")
+    slurm: SlurmOptions = Field(SlurmOptions(), description="What jobs of SLURM ask for")
+    kubernetes: KubernetesOptions = Field(KubernetesOptions(), description="Pods of Kubernetes")
 
 
 class Experiment(Options):

@@ -27,6 +27,7 @@ from pydantic import (
 from cppcl.features import make_extractor
 from cppcl.features.learning import LearningExtractor
 from cppcl.retrieval import Metric
+from cppcl.validation import suggestion
 from flows.grids import Grid, check_grid, grid_reader
 
 GRID = "tune"
@@ -89,6 +90,20 @@ def check_size(size: str) -> str:
     if n_bytes < LEAST_MEMORY:
         raise ValueError(f"size {size!r} is less than a worker needs to start, 256MiB")
     return size
+
+
+CLUSTERS = ("local", "slurm", "kubernetes")
+SCHEMES = ("tcp://", "tls://", "ssh://")
+
+
+def check_cluster(where: str) -> str:
+    """Refuse what is neither a kind of cluster nor an address of one."""
+    if where in CLUSTERS or (where.startswith(SCHEMES) and where.partition("://")[2]):
+        return where
+    raise ValueError(
+        f"cluster {where!r} must be {', '.join(CLUSTERS)}, or an address such as "
+        f"tcp://host:8786, tls://host:8786 or ssh://host1,host2{suggestion(where, CLUSTERS)}"
+    )
 
 
 def distinct(values: tuple[int, ...]) -> tuple[int, ...]:

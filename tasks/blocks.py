@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -14,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.files import file_sha256
-from cppcl.errors import DataUnavailableError, InputError
+from cppcl.errors import CppclError, DataUnavailableError, InputError
 from cppcl.features import make_extractor
 from cppcl.features.base import Extractor, Picture
 from cppcl.images import read_sample
 from storage import Reference, Store, write_block, write_block_note
+from tasks.memory import peak_memory
 
 
 @dataclass(frozen=True)
@@ -150,12 +152,50 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockReport:
-    """What became of a block: rows, how many failed, seconds on the worker."""
+    """What became of a block.
+
+    Attributes
+    ----------
+    number : int
+        Which block of the arrays.
+    rows, failed : int
+        Its rows, and how many could not be used.
+    seconds : float
+        Time on the worker.
+    worker : str
+        Name of the worker.
+    peak_memory_bytes : int
+        Largest resident memory of the worker so far.
+    deaths : int
+        Workers that died at its pictures.
+    """
 
     number: int
     rows: int
     failed: int
     seconds: float
+    worker: str = "here"
+    peak_memory_bytes: int = 0
+    deaths: int = 0
+
+
+Result = NDArray[Any] | InputError
+"""A sample or a row of features, or why there is none."""
+
+
+def dask_worker() -> Any:
+    """Dask worker that this thread works for, or None."""
+    distributed = sys.modules.get("distributed")
+    try:
+        return distributed.get_worker() if distributed else None
+    except ValueError:
+        return None
+
+
+def rows_to_decode(block: Block) -> list[int]:
+    """Rows of a block that no earlier artifact has."""
+    copied = {row for copy in block.copies for row in copy.rows}
+    return [row for row in range(len(block.paths)) if row not in copied]
 
 
 def extract_block(
@@ -185,9 +225,40 @@ def extract_block(
         If a file is gone, or another one, since the data set was fetched.
     """
     started = time.perf_counter()
-    extractor = spec.make(store)
+    samples = [
+        read_unchanged(root, block.paths[row], block.digests[row], spec.longest_side)
+        for row in rows_to_decode(block)
+    ]
+    return describe_block(partial, block, samples, spec, store, started)
+
+
+def describe_block(
+    partial: str,
+    block: Block,
+    samples: Sequence[Result],
+    spec: ExtractorSpec,
+    store: str,
+    started: float,
+) -> BlockReport:
+    """Describe the samples of a block's rows that are not copied, and write the block."""
+    usable = [sample for sample in samples if not isinstance(sample, InputError)]
+    described = iter(transform_each(spec.make(store), usable))
+    results = [sample if isinstance(sample, InputError) else next(described) for sample in samples]
+    return write_results(partial, block, results, spec, store, started)
+
+
+def write_results(
+    partial: str,
+    block: Block,
+    results: Sequence[Result],
+    spec: ExtractorSpec,
+    store: str,
+    started: float,
+    deaths: int = 0,
+) -> BlockReport:
+    """Write a block: rows that are copied, and results of the others."""
     n = len(block.paths)
-    values = np.zeros((n, extractor.dimension), dtype=np.float32)
+    values = np.zeros((n, spec.make(store).dimension), dtype=np.float32)
     ok = np.zeros(n, dtype=bool)
     for copy in block.copies:
         rows_here = list(copy.rows)
@@ -195,21 +266,12 @@ def extract_block(
             Store(store).open(copy.source).rows("features", np.array(copy.source_rows))
         )
         ok[rows_here] = True
-    samples: list[NDArray[np.generic]] = []
-    rows: list[int] = []
     failures: dict[str, str] = {}
-    for row in np.flatnonzero(~ok):
-        path = block.paths[row]
-        sample = read_unchanged(root, path, block.digests[row], spec.longest_side)
-        if isinstance(sample, InputError):
-            failures[path] = str(sample)
-        else:
-            samples.append(sample)
-            rows.append(int(row))
-    for row, result in zip(rows, transform_each(extractor, samples), strict=True):
+    for row, result in zip(rows_to_decode(block), results, strict=True):
         path = block.paths[row]
         if isinstance(result, InputError):
-            failures[path] = f"{path}: {result}"
+            reason = str(result)
+            failures[path] = reason if reason.startswith(path) else f"{path}: {reason}"
         elif not np.isfinite(result).all():
             failures[path] = f"{path}: {spec.name} gives values that are not finite"
         else:
@@ -221,7 +283,16 @@ def extract_block(
         partial, "zero_rows", block.number, [block.paths[row] for row in np.flatnonzero(zeros)]
     )
     write_block(partial, "ok", block.number, ok)
-    return BlockReport(block.number, n, len(failures), time.perf_counter() - started)
+    worker = dask_worker()
+    return BlockReport(
+        block.number,
+        n,
+        len(failures),
+        time.perf_counter() - started,
+        str(worker.name) if worker else "here",
+        peak_memory(),
+        deaths,
+    )
 
 
 def read_unchanged(
@@ -265,7 +336,13 @@ def transform_each(
 ) -> list[NDArray[np.float32] | InputError]:
     """Features of every sample, or the error of each that the extractor refuses.
 
-    A batch that is refused is halved until the samples at fault stand alone.
+    A batch that is refused, or for which the GPU has no memory, is halved until the samples at
+    fault stand alone.
+
+    Raises
+    ------
+    CppclError
+        If the GPU has no memory for one sample.
     """
     if not samples:
         return []
@@ -274,5 +351,19 @@ def transform_each(
     except InputError as error:
         if len(samples) == 1:
             return [error]
+    except RuntimeError as error:
+        if not is_out_of_gpu_memory(error):
+            raise
+        if len(samples) == 1:
+            raise CppclError(
+                f"the GPU has no memory for one picture ({error}); free it, lower longest_side or "
+                "choose a smaller network"
+            ) from error
     half = len(samples) // 2
     return transform_each(extractor, samples[:half]) + transform_each(extractor, samples[half:])
+
+
+def is_out_of_gpu_memory(error: RuntimeError) -> bool:
+    """Whether PyTorch found no memory on a GPU."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(error, torch.OutOfMemoryError)

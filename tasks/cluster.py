@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -10,12 +9,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import resource_tracker
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cppcl.errors import CppclError, InputError
+from tasks import clusters
+from tasks.clusters import ClusterOptions
 from tasks.progress import say
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ SETTINGS = {
     # and a block that kills workers again and again fails with a message.
     "distributed.worker.memory.pause": False,
 }
-WORKER_TIMEOUT_S = 120
 IN_FLIGHT_PER_WORKER = 4
+COUNTING_S = 10
+"""How long a number of workers is taken for that of now."""
 EVENTS_TIMEOUT_S = 10
 
 
@@ -41,19 +43,32 @@ class Cluster:
     Parameters
     ----------
     where : str
-        ``local``, or the address of a scheduler.
+        ``local``; the address of a scheduler (``tcp://host:8786``, ``tls://...``); hosts
+        (``ssh://host1,host2``); ``slurm``; or ``kubernetes``.
     workers : int or None
-        Local workers with one thread each; None means one a core.
+        Workers with one thread each that are started, beside those with a GPU; None means one a
+        core of this machine, or one a host.
     memory_per_worker : str
-        Memory that a local worker may use, such as ``3GiB``.
+        Memory that a worker that is started may use, such as ``3GiB``.
+    options : ClusterOptions
+        What else describes it.
     """
 
-    def __init__(self, where: str, workers: int | None, memory_per_worker: str) -> None:
+    def __init__(
+        self,
+        where: str,
+        workers: int | None,
+        memory_per_worker: str,
+        options: ClusterOptions | None = None,
+    ) -> None:
         self.where = where
-        self.workers = workers or os.cpu_count() or 1
+        hosts = len(where.split(",")) if where.startswith("ssh://") else os.cpu_count()
+        self.workers = workers or hosts or 1
         self.memory_per_worker = memory_per_worker
+        self.options = options or ClusterOptions()
         self._client: Client | None = None
         self._exit = ExitStack()
+        self._counted = 0.0, 0
 
     def client(self) -> Client:
         """Client of the cluster; the first call starts or finds it."""
@@ -68,6 +83,14 @@ class Cluster:
         if device == "gpu" and "GPU" in offered:
             return {"GPU": 1}
         return {"CPU": 1} if "CPU" in offered else {}
+
+    def n_workers(self) -> int:
+        """Workers that there are, by a count of a few seconds ago at most."""
+        at, n = self._counted
+        if not n or time.monotonic() - at > COUNTING_S:
+            n = len(self.client().scheduler_info(n_workers=-1)["workers"])
+            self._counted = time.monotonic(), n
+        return max(1, n)
 
     def memory_of_a_worker(self) -> int:
         """Bytes that the least of the workers may use."""
@@ -88,53 +111,43 @@ class Cluster:
         from distributed import Client
 
         self._exit.enter_context(dask.config.set(SETTINGS))
-        if self.where != "local":
+        if clusters.is_started_here(self.where):
+            wanted = clusters.Wanted(
+                self.where,
+                self.workers,
+                dask.utils.parse_bytes(self.memory_per_worker),
+                self.options,
+            )
+            with children_uninterrupted():
+                client = Client(self._exit.enter_context(clusters.start(wanted)))
+        else:
+            security = clusters.security_of(self.where, self.options.tls)
             try:
-                client = Client(self.where, timeout=20)
+                client = Client(self.where, timeout=20, security=security)
             except (OSError, ValueError) as error:
                 raise InputError(
                     f"compute.cluster {self.where!r} does not answer as a Dask scheduler: {error}"
                 ) from error
-        else:
-            with children_uninterrupted():
-                cluster = self._exit.enter_context(
-                    _local_cluster(self.workers, self.memory_per_worker)
-                )
-                client = Client(cluster)
         self._exit.enter_context(client)
+        seconds = clusters.SECONDS.get(self.where, clusters.OTHER_SECONDS)
+        if self.where != "local":
+            say(f"waiting for a worker of cluster {self.where!r}")
         try:
-            client.wait_for_workers(1, timeout=WORKER_TIMEOUT_S)
+            client.wait_for_workers(1, timeout=seconds)
         except TimeoutError as error:
             raise CppclError(
-                f"no Dask worker of cluster {self.where!r} came up within {WORKER_TIMEOUT_S} s; "
+                f"no Dask worker of cluster {self.where!r} came up within {seconds:.0f} s; "
                 "see the log of the workers"
             ) from error
         if self.where != "local":
             check_workers(client, self.where)
+        if self.options.performance_report:
+            from distributed import performance_report
+
+            # Inline, so that the page works without a network.
+            report = performance_report(self.options.performance_report, mode="inline")
+            self._exit.enter_context(report)
         return client
-
-
-def _local_cluster(workers: int, memory_per_worker: str):  # type: ignore[no-untyped-def]
-    from dask.utils import parse_bytes
-    from distributed import Nanny, Scheduler, SpecCluster
-
-    options = {
-        "nthreads": 1,
-        "memory_limit": parse_bytes(memory_per_worker),
-        "dashboard": False,
-        "silence_logs": logging.CRITICAL,
-    }
-    specification = {
-        f"cpu-{n}": {"cls": Nanny, "options": {**options, "resources": {"CPU": 1}}}
-        for n in range(workers)
-    }
-    if Path("/dev/nvidiactl").exists():
-        specification["gpu-0"] = {"cls": Nanny, "options": {**options, "resources": {"GPU": 1}}}
-    scheduler = {
-        "cls": Scheduler,
-        "options": {"dashboard": True, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"},
-    }
-    return SpecCluster(workers=specification, scheduler=scheduler, silence_logs=logging.CRITICAL)
 
 
 @contextmanager
@@ -157,16 +170,24 @@ _sessions: list[Cluster] = []
 
 @contextmanager
 def session(
-    where: str = "local", workers: int | None = None, memory_per_worker: str = "3GiB"
+    where: str = "local",
+    workers: int | None = None,
+    memory_per_worker: str = "3GiB",
+    options: ClusterOptions | None = None,
 ) -> Iterator[Cluster]:
     """Make a cluster available to the stages that run inside the ``with`` block."""
-    cluster = Cluster(where, workers, memory_per_worker)
+    cluster = Cluster(where, workers, memory_per_worker, options)
     _sessions.append(cluster)
     try:
         yield cluster
     finally:
         _sessions.remove(cluster)
         cluster.close()
+
+
+def available() -> Cluster | None:
+    """Cluster of the innermost session, if there is one."""
+    return _sessions[-1] if _sessions else None
 
 
 def current() -> Cluster:
@@ -176,23 +197,45 @@ def current() -> Cluster:
     return _sessions[-1]
 
 
+@dataclass(frozen=True)
+class Killed:
+    """In place of a result: the workers that ran a job died, again and again."""
+
+    job: Any
+    message: str
+
+
 def run(
-    function: Callable[[Any], Any], jobs: Iterable[Any], *, device: str, name: str, mend: str
+    function: Callable[[Any], Any],
+    jobs: Iterable[Any],
+    *,
+    device: str,
+    name: str,
+    mend: str,
+    in_flight: int | None = None,
+    tell_killed: bool = False,
 ) -> Iterator[tuple[int, Any]]:
     """Run jobs on the cluster, a bounded number at a time; yield each that is done.
+
+    What is not done when the generator is closed, or fails, is cancelled.
 
     Parameters
     ----------
     function : callable
         Applied to a job on a worker; it may be applied more than once.
     jobs : iterable
-        What is sent to workers; the first one starts or finds the cluster.
+        What is sent to workers; the first one starts or finds the cluster, each later one is
+        taken when there is room for it.
     device : {'cpu', 'gpu'}
         What a job needs.
     name : str
         What jobs are called in the dashboard.
     mend : str
         What a user should do when a job kills its workers.
+    in_flight : int or None
+        Jobs at a time; None means some for each worker.
+    tell_killed : bool
+        Whether a job that kills its workers gives `Killed`, and not an error.
 
     Yields
     ------
@@ -209,21 +252,28 @@ def run(
     client = here.client()
     announce(client)
     resources = here.resource(device)
-    bound = IN_FLIGHT_PER_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
-    number_of = {}
+    if device == "gpu" and "GPU" not in resources:
+        say(f"{name}: no worker offers a GPU, so it runs on CPUs")
+    jobs_of: dict[str, tuple[int, Any]] = {}
+    futures = as_completed()
 
-    def submit(number: int, job: Any) -> Any:
+    def submit(number: int, job: Any) -> None:
         key = f"{name}-{number}-{time.time_ns()}"
-        number_of[key] = number
-        return client.submit(function, job, resources=resources, pure=False, key=key)
+        jobs_of[key] = number, job
+        futures.add(client.submit(function, job, resources=resources, pure=False, key=key))
 
-    futures = as_completed(
-        [submit(number, job) for number, job in (*first, *islice(waiting, bound - 1))]
-    )
-    for future in futures:
-        yield number_of.pop(future.key), result_of(future, here.where, mend)
-        for number, job in islice(waiting, 1):
-            futures.add(submit(number, job))
+    try:
+        submit(*first[0])
+        while jobs_of:
+            room = (in_flight or IN_FLIGHT_PER_WORKER * here.n_workers()) - len(jobs_of)
+            for number, job in islice(waiting, max(0, room)):
+                submit(number, job)
+            future = next(futures)
+            number, job = jobs_of.pop(future.key)
+            yield number, result_of(future, here.where, mend, job if tell_killed else None)
+    finally:
+        if jobs_of:
+            client.cancel(list(futures.futures), force=True)
 
 
 def send_event(topic: str, message: dict[str, Any]) -> None:
@@ -258,16 +308,20 @@ def hearing(topic: str, heard: Callable[[dict[str, Any]], None]) -> Iterator[Non
         client.unsubscribe_topic(topic)
 
 
-def result_of(future: Any, where: str, mend: str) -> Any:
-    """Result of a job, or what its end on the cluster means to a user."""
+def result_of(future: Any, where: str, mend: str, job: Any = None) -> Any:
+    """Result of a job, or what its end on the cluster means to a user.
+
+    Where `job` is given and its workers died, that is the result.
+    """
     from distributed import KilledWorker
 
     try:
         return future.result()
     except KilledWorker as error:
-        raise CppclError(
-            f"a worker died again and again on {error.task}, probably out of memory; {mend}"
-        ) from error
+        message = f"a worker died again and again on {error.task}, probably out of memory; {mend}"
+        if job is not None:
+            return Killed(job, message)
+        raise CppclError(message) from error
     except ImportError as error:
         raise CppclError(
             f"a worker of cluster {where!r} cannot import what it runs ({error}); install the "
@@ -291,7 +345,7 @@ def check_workers(client: Any, where: str) -> None:
         import importlib.metadata
 
         try:
-            for module in ("tasks.blocks", "tasks.jobs", "tasks.training"):
+            for module in ("tasks.block_jobs", "tasks.jobs", "tasks.training"):
                 importlib.import_module(module)
         except ImportError as error:
             return f"cannot import it ({error})"

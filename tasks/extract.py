@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,14 @@ from cppcl.features import make_extractor
 from cppcl.images import read_sample
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks import cluster
-from tasks.blocks import Block, BlockReport, Copy, ExtractorSpec, extract_block
+from tasks.blocks import LEARNED, Block, Copy, ExtractorSpec
 from tasks.fetch import open_pictures
+from tasks.memory import extraction_budget
 from tasks.prefect_progress import prefect_progress
 from tasks.progress import Progress, say, tell
+from tasks.scheduling import run_blocks
 from tasks.stage import Mode, StageResult, produce, stage_task
+from tasks.throughput import Throughput
 from tasks.workspace import Workspace
 
 VERSION = "1"
@@ -29,7 +31,6 @@ ZERO_ROWS = "zero_rows.json"
 N_NAMED = 20
 """Pictures that a remark names."""
 LEAST_SIDE = 8
-MEND = "raise compute.memory_per_worker, or lower block_rows or longest_side (blocks are kept)"
 
 
 def extract_features(
@@ -93,17 +94,31 @@ def extract_features(
         if len(pending) < n_blocks:
             say(f"{what}: {n_blocks - len(pending)} of {n_blocks} blocks were done")
         copies = {} if mode == "force" else known_rows(store, recipe)
-        blocks = [make_block(pictures.table, modality, n, block_rows, copies) for n in pending]
-        seconds = 0.0
+        blocks = make_blocks(pictures.table, modality, pending, block_rows, copies)
+        budget = extraction_budget(
+            extractor=extractor,
+            device=made.device,
+            options=options,
+            dimension=made.dimension,
+            block_rows=block_rows,
+            longest_side=longest_side,
+            learned_bytes=0 if learned is None else stored_bytes(store.open(learned)),
+            ahead=made.device == "gpu",
+        )
+        if blocks and (workers := cluster.available()):
+            budget.check(workers.memory_of_a_worker(), block_rows, longest_side)
         copied = sum(len(copy.rows) for block in blocks for copy in block.copies)
+        throughput = Throughput(sum(len(block.paths) for block in blocks))
+        deaths = 0
         with prefect_progress(what) as show:
-            for report in run_blocks(
+            for finished in run_blocks(
                 blocks, str(writer.path), str(pictures.root), spec, made.device, str(store.root)
             ):
-                seconds += report.seconds
-                done = n_blocks - len(pending) + report.number_done
-                tell(Progress("extract", what, done, n_blocks))
-                show(done / n_blocks)
+                throughput.add(finished.report)
+                deaths += finished.report.deaths
+                done = n_blocks - len(pending) + finished.number_done
+                tell(Progress("extract", what, done, n_blocks, detail=str(throughput)))
+                show(done / n_blocks, str(throughput))
         failures = {
             path: reason
             for note in writer.block_notes("failures").values()
@@ -113,7 +128,13 @@ def extract_features(
         zeros = (path for note in writer.block_notes("zero_rows").values() for path in note)
         writer.put_json(ZERO_ROWS, sorted(zeros))
         # Options may name a local file; what takes part in the key is that file's content.
-        writer.note(worker_seconds=seconds, copied_rows=copied, options=options)
+        writer.note(
+            **throughput.notes(),
+            worker_deaths=deaths,
+            memory_budget_bytes=budget.total,
+            copied_rows=copied,
+            options=options,
+        )
 
     result = produce(store, recipe, create, mode=mode, what=what)
     artifact = store.open(result.reference)
@@ -197,15 +218,25 @@ def known_rows(store: Store, recipe: Recipe) -> dict[str, tuple[Reference, int]]
     return known
 
 
-def make_block(
+def make_blocks(
     table: SampleTable,
     modality: Modality,
-    number: int,
+    numbers: Sequence[int],
     block_rows: int,
     known: dict[str, tuple[Reference, int]],
+) -> list[Block]:
+    """Describe blocks of a modality's rows."""
+    rows = table.rows(modality).tolist()
+    return [
+        make_block(table, rows[number * block_rows : (number + 1) * block_rows], number, known)
+        for number in numbers
+    ]
+
+
+def make_block(
+    table: SampleTable, rows: Sequence[int], number: int, known: dict[str, tuple[Reference, int]]
 ) -> Block:
-    """Describe one block of a modality's rows."""
-    rows = table.rows(modality)[number * block_rows : (number + 1) * block_rows]
+    """Describe one block, of these rows of the table."""
     sources: dict[Reference, list[tuple[int, int]]] = {}
     for here, row in enumerate(rows):
         if found := known.get(table.sha256[row]):
@@ -222,27 +253,10 @@ def make_block(
     )
 
 
-@dataclass(frozen=True)
-class Finished:
-    """A block that is done, and how many are."""
-
-    report: BlockReport
-    number_done: int
-
-    @property
-    def seconds(self) -> float:
-        """Seconds on the worker."""
-        return self.report.seconds
-
-
-def run_blocks(
-    blocks: list[Block], partial: str, root: str, spec: ExtractorSpec, device: str, store: str
-) -> Iterator[Finished]:
-    """Run blocks on the cluster, a bounded number at a time, and yield each that is done."""
-    work = functools.partial(extract_block, partial, root=root, spec=spec, store=store)
-    done = cluster.run(work, blocks, device=device, name=spec.name, mend=MEND)
-    for number, (_, report) in enumerate(done, start=1):
-        yield Finished(report, number)
+def stored_bytes(artifact: Artifact) -> int:
+    """Bytes of the arrays of an artifact, in memory."""
+    shapes = (artifact.shape(name) for name in artifact.names if name.startswith(LEARNED))
+    return 8 * sum(math.prod(shape) for shape in shapes)
 
 
 def usable_rows(artifact: Artifact) -> NDArray[np.bool_]:

@@ -12,22 +12,24 @@ from prefect.context import TaskRunContext
 
 
 @contextmanager
-def prefect_progress(what: str) -> Iterator[Callable[[float], None]]:
+def prefect_progress(what: str) -> Iterator[Callable[..., None]]:
     """Show progress as an artifact of the Prefect task that runs, at most once a second.
 
-    The artifact is made when there is something to show.
+    The artifact is made when there is something to show: the share that is done, and perhaps how
+    fast it goes, which stands beside what it is.
     """
     identifier: Any = None
     last = 0.0
 
-    def show(share: float) -> None:
+    def show(share: float, detail: str = "") -> None:
         nonlocal identifier, last
         if TaskRunContext.get() is None:
             return
+        words = f"{what}: {detail}" if detail else what
         if identifier is None:
-            identifier = create_progress_artifact(progress=100 * share, description=what)
+            identifier = create_progress_artifact(progress=100 * share, description=words)
         elif share >= 1 or time.monotonic() - last > 1:
-            update_progress_artifact(identifier, progress=100 * share)
+            update_progress_artifact(identifier, progress=100 * share, description=words)
         else:
             return
         last = time.monotonic()

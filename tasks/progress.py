@@ -26,6 +26,8 @@ class Progress:
         Whether the store had it already.
     seconds : float
         Time so far.
+    detail : str
+        How fast it goes, and how long it will take.
     """
 
     stage: str
@@ -34,6 +36,7 @@ class Progress:
     total: int
     cached: bool = False
     seconds: float = 0.0
+    detail: str = ""
 
     @property
     def finished(self) -> bool:

@@ -186,6 +186,7 @@ def extract_here() -> Iterator[list[str]]:
     import tasks.blocks
     import tasks.extract
     import tasks.learn
+    import tasks.scheduling
     import tasks.tune
     from tasks.blocks import learn_from
 
@@ -199,7 +200,7 @@ def extract_here() -> Iterator[list[str]]:
     def run(blocks: Any, partial: str, root: str, spec: Any, device: str, store: str) -> Any:
         for done, block in enumerate(blocks, start=1):
             report = tasks.blocks.extract_block(partial, block, root, spec, store)
-            yield tasks.extract.Finished(report, done)
+            yield tasks.scheduling.Finished(report, done)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tasks.blocks, "read_sample", read)

@@ -100,6 +100,10 @@ CHANGES: dict[str, set[str]] = {
     "memory_per_worker=1GiB": set(),
     "max_bad_share=0.5": set(),
     "compute.cluster=tcp://127.0.0.1:1": set(),
+    "compute.gpu_workers=1": set(),
+    "scheduler_host=10.0.0.1": set(),
+    "performance_report=report.html": set(),
+    "compute.slurm={queue: long}": set(),
 }
 
 
@@ -160,6 +164,7 @@ def test_every_option_is_tried_or_belongs_to_a_registered_class(experiment_file:
     experiment = load_experiment(str(experiment_file))
     of_classes = {"dataset", "cprl", "class_cca", "centred_cosine", "method"}
     of_classes |= {"features", "split"} | {("curriculum", side) for side in MODALITIES}
+    of_classes |= {("compute", kind) for kind in ("tls", "slurm", "kubernetes")}
     tried = [tuple(change.partition("=")[0].split(".")) for change in CHANGES]
     tried += [(f"{modality}_answers",) for modality in MODALITIES]  # in test_curricula.py
     tried += [("more_features",)]  # in test_more_features.py

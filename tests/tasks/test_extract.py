@@ -18,9 +18,10 @@ from cppcl.features import Pixels
 from storage import DamagedArtifactError
 from tasks.blocks import transform_each
 from tasks.cluster import result_of
-from tasks.extract import MEND, extract_features, usable_rows
+from tasks.extract import extract_features, usable_rows
 from tasks.fetch import fetch_data
 from tasks.progress import Progress, listening
+from tasks.scheduling import MEND
 from tasks.stage import StageResult
 from tasks.workspace import Workspace
 
