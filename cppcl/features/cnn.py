@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     import torch
 
 MICRO_BATCH = {"cpu": 1, "cuda": 32}
-"""Pictures that pass through the network together.
+"""Pictures that pass through the network together; half of them, and so on, where the GPU has no
+memory for that.
 
 The last batch is filled up, so that every picture sees the same shapes and hence the same
 kernels, however many come with it. One at a time is also the fastest on one CPU core.
@@ -229,13 +230,36 @@ class Cnn(LearningExtractor):
         check_precision(self.precision, device)
         path = self._weights_path
         network = _loaded(self._place, path, _state(path), device, self.precision)
+        size = MICRO_BATCH[device]
+        while True:
+            try:
+                self._fill(rows, pictures, network, device, size)
+                return rows
+            except torch.OutOfMemoryError:
+                if size == 1:
+                    raise
+                # Smaller batches may take other kernels, which round differently.
+                size //= 2
+                torch.cuda.empty_cache()
+
+    def _fill(
+        self,
+        rows: NDArray[np.float32],
+        pictures: Sequence[Picture],
+        network: Network,
+        device: str,
+        size: int,
+    ) -> None:
+        """Write features of all pictures into rows, so many pictures at a time."""
+        import torch
+
         running: list[tuple[slice, torch.Tensor]] = []
         with torch.inference_mode(), _reproducible(device):
             for part, batch in batches(
                 pictures,
                 network.preprocessing,
                 self.framing,
-                size=MICRO_BATCH[device],
+                size=size,
                 pinned=device == "cuda",
             ):
                 # A GPU works on this batch while the CPU waits for the one before, and prepares
@@ -244,7 +268,6 @@ class Cnn(LearningExtractor):
                 if len(running) > 1:
                     _collect(rows, *running.pop(0))
             _collect(rows, *running.pop())
-        return rows
 
     def _run(self, network: Network, batch: torch.Tensor, device: str) -> torch.Tensor:
         import torch

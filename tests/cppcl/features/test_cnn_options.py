@@ -191,6 +191,30 @@ def test_rows_stay_with_their_pictures_in_batches(make, drawings, monkeypatch, s
     np.testing.assert_allclose(rows, expected[order], atol=1e-5)
 
 
+@pytest.mark.parametrize("room", [1, 2, 0])
+def test_batches_are_halved_where_a_gpu_has_no_memory(make, drawings, monkeypatch, room):
+    expected = make().transform(drawings)
+    sizes, run = [], Cnn._run
+
+    def run_in_little_memory(self, network, batch, device):
+        sizes.append(len(batch))
+        if len(batch) > room:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return run(self, network, batch, device)
+
+    monkeypatch.setattr(Cnn, "_run", run_in_little_memory)
+    monkeypatch.setitem(MICRO_BATCH, "cpu", 8)
+    if room == 0:
+        with pytest.raises(torch.OutOfMemoryError):
+            make().transform(drawings)
+        assert sizes == [8, 4, 2, 1]
+        return
+    rows = make().transform(drawings)
+    np.testing.assert_allclose(rows, expected, atol=1e-5)
+    assert sizes[:3] == [8, 4, 2]
+    assert set(sizes[3 if room == 1 else 2 :]) == {room}
+
+
 def test_framing_is_that_of_the_weights(make, weights, drawings):
     _, preprocessing = build_torchvision("squeezenet1_1")
     assert (preprocessing.size, preprocessing.resize) == (224, 256)
