@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.errors import BlockError, DamagedArtifactError
-from storage.files import check_name, explained
+from storage.files import check_name, explained, says_damage
 
 if TYPE_CHECKING:
     import zarr
@@ -156,9 +156,9 @@ class StoredArray:
             raise DamagedArtifactError(f"{self._place(block)}: {chunk} is missing. {self.mend}")
         try:
             values: npt.NDArray[Any] = np.asarray(self._zarr[self.layout.rows(block)])
-        except (PermissionError, MemoryError):
-            raise
-        except Exception as error:  # each codec has errors of its own, the disk too
+        except Exception as error:  # each codec has errors of its own
+            if not says_damage(error):
+                raise
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise DamagedArtifactError(
                 f"{self._place(block)}: {chunk} cannot be decoded ({reason}). {self.mend}"

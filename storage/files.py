@@ -118,17 +118,28 @@ def read_checked(path: Path, mend: str) -> bytes:
     ------
     DamagedArtifactError
         It is missing, or the disk cannot read it.
-    PermissionError
-        It may not be read, which says nothing about it.
+    OSError
+        It cannot be read for reasons that say nothing about it.
     """
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
         raise DamagedArtifactError(f"{path} is missing. {mend}") from error
-    except PermissionError:
-        raise
     except OSError as error:
+        if not says_damage(error):
+            raise
         raise DamagedArtifactError(f"{path} cannot be read ({error.strerror}). {mend}") from error
+
+
+def says_damage(error: Exception) -> bool:
+    """Whether an error in reading stored bytes is due to the bytes, and not to who reads them.
+
+    A process may lack memory, file handles, permission or a module; what it cannot read for that
+    must not be taken for damaged, and so removed by a repair.
+    """
+    if isinstance(error, OSError):
+        return error.errno in (errno.EIO, errno.EISDIR, errno.ENOTDIR)
+    return not isinstance(error, MemoryError | ImportError)
 
 
 def sha256_of_file(path: Path) -> tuple[str, int]:

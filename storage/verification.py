@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from storage.artifact import MANIFEST, RUN, Artifact
 from storage.blocks import METADATA, Layout, StoredArray, array_folder
 from storage.errors import DamagedArtifactError
-from storage.files import sha256_of_file
+from storage.files import says_damage, sha256_of_file
 from storage.recipe import Reference
 
 
@@ -107,7 +107,7 @@ def _digest(path: Path) -> tuple[str, int]:
     """Return the sha256 and size of a file; of one that the disk cannot read, those of none."""
     try:
         return sha256_of_file(path)
-    except PermissionError:  # says nothing about the file
-        raise
-    except OSError:
+    except OSError as error:
+        if not says_damage(error):
+            raise
         return "", -1

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
 import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from cppcl.errors import InputError
 from storage import Reference, Store
+
+STAMP = "%Y%m%dT%H%M%S%fZ"
+"""Of the names of records; it sorts by time."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +51,23 @@ class Workspace:
         return self.root / "runs"
 
     def record_run(self, name: str, stamp: str, record: dict[str, Any]) -> Path:
-        """Write the record of a run atomically and return its path."""
+        """Write the record of a run atomically and return its path.
+
+        The latest run has the latest stamp also where the clock was set back meanwhile.
+        """
         self.runs.mkdir(parents=True, exist_ok=True)
+        newest = max(
+            (path.stem.rpartition("-")[2] for path in self.runs.glob("*.json")), default=""
+        )
+        with contextlib.suppress(ValueError):
+            following = datetime.strptime(newest, STAMP) + timedelta(microseconds=1)
+            stamp = max(stamp, following.strftime(STAMP))
         path = self.runs / f"{name}-{stamp}.json"
         temporary = path.with_suffix(f".tmp{os.getpid()}")
-        temporary.write_text(json.dumps(record, indent=1) + "\n")
+        with temporary.open("w") as stream:
+            stream.write(json.dumps(record, indent=1) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
         temporary.replace(path)
         return path
 

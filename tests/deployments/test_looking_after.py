@@ -65,6 +65,19 @@ def test_an_experiment_may_have_a_name_that_looks_like_a_key(tmp_path: Path) -> 
     assert place.find_model("facade").key == "1" * 32
 
 
+def test_the_latest_run_is_the_latest_although_the_clock_was_set_back(tmp_path: Path) -> None:
+    place = Workspace(tmp_path)
+    for key, stamp in (("1", LATER), ("2", "20260101T000000000000Z"), ("3", "20250101T0Z")):
+        artifacts = {"encode": key * 32}
+        place.record_run("tiny", stamp, {"experiment": "tiny", "artifacts": artifacts})
+        assert place.find_model("tiny").key == key * 32
+    assert [name.rpartition("-")[2] for name in place.run_records()] == [
+        "99990101T000000000000Z",
+        "99990101T000000000001Z",
+        "99990101T000000000002Z",
+    ]
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"experiment": "tiny"}'])
 def test_a_damaged_record_is_named(text: str, tmp_path: Path, cppcl: Command) -> None:
     place = Workspace(tmp_path)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from storage import Recipe, Store, StoreAccessError, Writer, files
+from storage.checkpoint import load_checkpoint
 
 RECIPE = Recipe("train", "1", {"alpha": 0.1})
 STATE = {
@@ -77,6 +78,19 @@ def test_a_damaged_checkpoint_is_as_good_as_none(store: Store, damage: str) -> N
         writer.put_text("done.txt", "done")
 
     store.get_or_create(RECIPE, go_on)
+
+
+def test_no_flipped_byte_of_a_checkpoint_passes(store: Store) -> None:
+    """Headers too, which the checksums of the format do not guard."""
+    partial = attempt(store, save_and_die)
+    (path,) = partial.glob("checkpoints/*")
+    intact = path.read_bytes()
+    assert load_checkpoint(partial, "training") is not None
+    for position in range(0, len(intact), 7):
+        data = bytearray(intact)
+        data[position] ^= 1 << position % 8
+        path.write_bytes(data)
+        assert load_checkpoint(partial, "training") is None, position
 
 
 def test_force_starts_anew(store: Store) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -183,21 +184,49 @@ def test_deleted_chunk_is_named(store: Store, artifact: Artifact) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "error"), [(errno.EIO, DamagedArtifactError), (errno.EACCES, PermissionError)]
+    ("number", "error"),
+    [
+        (errno.EIO, DamagedArtifactError),
+        (errno.EACCES, PermissionError),
+        (errno.EMFILE, OSError),
+        (errno.ENOMEM, OSError),
+    ],
 )
+@pytest.mark.parametrize("name", ["c.1.0", "history.json", "manifest.json"])
 def test_disk_that_cannot_be_read(
-    artifact: Artifact, monkeypatch: pytest.MonkeyPatch, number: int, error: type[Exception]
+    store: Store,
+    artifact: Artifact,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    error: type[Exception],
+    name: str,
 ) -> None:
     read_bytes = Path.read_bytes
 
     def fail(path: Path) -> bytes:
-        if path.name == "c.1.0":
+        if path.name == name:
             raise OSError(number, os.strerror(number), str(path))
         return read_bytes(path)
 
-    monkeypatch.setattr(Path, "read_bytes", fail)
-    with pytest.raises(error, match=r"c\.1\.0"):
-        artifact.array("features")
+    reread = Artifact(artifact.reference, artifact.path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", fail)
+        with pytest.raises(error, match=name.replace(".", r"\.")):
+            (reread.json("history.json"), reread.array("features"))
+        if error is not DamagedArtifactError and name != "history.json":  # hashed as a stream
+            with pytest.raises(error):
+                store.repair()  # nothing that is whole is removed for it
+    assert store.verify() == []
+
+
+def test_what_cannot_be_imported_is_no_damage(
+    store: Store, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "zarr", None)
+        with pytest.raises(ImportError):
+            store.repair()
+    assert store.verify() == []
 
 
 def test_chunk_in_the_wrong_place_is_caught(store: Store, artifact: Artifact) -> None:
