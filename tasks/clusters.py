@@ -134,7 +134,7 @@ def start(wanted: Wanted) -> AbstractContextManager[Any]:
         return SpecCluster(
             workers=specification, scheduler=scheduler_of(wanted), silence_logs=logging.CRITICAL
         )
-    except (OSError, RuntimeError) as error:
+    except Exception as error:  # of a host or a batch system: the libraries have no common class
         raise CppclError(f"compute.cluster {wanted.where!r} does not start: {error}") from error
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from deployments.commands.store import shorten
 from deployments.terminal import MISSING, Terminal
+from tasks.progress import Progress, tell
 
 
 @pytest.fixture
@@ -42,3 +43,15 @@ def test_signed_and_missing_numbers_are_aligned_too(stream: io.StringIO) -> None
         "       +1.25           –   –",
         "      -10.50           7   –",
     ]
+
+
+def test_a_bar_shows_how_fast_it_goes(stream: io.StringIO) -> None:
+    with Terminal(stream) as terminal:
+        tell(Progress("extract", "image hog", 3, 10, detail="61 a second, 0:30 to go"))
+        (bar,) = terminal.bars.tasks
+        assert (bar.completed, bar.total) == (3, 10)
+        with terminal.console.capture() as shown:
+            terminal.console.print(terminal.bars.get_renderable())
+        assert "61 a second, 0:30 to go" in shown.get()
+        tell(Progress("extract", "image hog", 1, 1, seconds=2.0))
+    assert "extract: image hog: 2.0 s" in stream.getvalue()

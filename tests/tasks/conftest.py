@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from storage import Recipe, Reference
+import tasks.blocks
+from cppcl.datasets.files import file_sha256
+from storage import Artifact, Recipe, Reference
+from tasks.blocks import Block
 from tasks.build_curricula import curricula_of_split
 from tasks.encode import encode_features
 from tasks.evaluate import evaluate_method
@@ -157,3 +161,53 @@ def broken_stages(workspace: Workspace, shapes: Path, inline_blocks: list[str]) 
         path = shapes / table.paths[table.rows(modality)[row]]  # type: ignore[arg-type]
         path.write_bytes(path.read_bytes()[:40])
     return Stages(workspace, shapes)
+
+
+@pytest.fixture
+def extract_folder(workspace: Workspace, shapes: Path) -> Callable[..., Artifact]:
+    """Fetch a folder of pictures and extract its sketches."""
+
+    def extract(place: Workspace = workspace, root: Path = shapes, **changes: Any) -> Artifact:
+        table = fetch_data(
+            workspace=place,
+            name="folder",
+            options={"root": root, "pairing": "name"},
+            key_parameters={},
+        ).reference
+        arguments: dict[str, Any] = {
+            "modality": "sketch",
+            "extractor": "pixels",
+            "options": {"size": [8, 8]},
+            "longest_side": 40,
+            "block_rows": 3,
+            **changes,
+        }
+        return place.store.open(
+            extract_features(workspace=place, table=table, **arguments).reference
+        )
+
+    return extract
+
+
+@pytest.fixture
+def block_of_shapes(workspace: Workspace, shapes: Path) -> Block:
+    """The twelve sketches, as one block."""
+    files = sorted((shapes / "sketches").rglob("*.png"))
+    return Block(
+        0,
+        tuple(file.relative_to(shapes).as_posix() for file in files),
+        tuple(file_sha256(file) for file in files),
+    )
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, int], Any]:
+    """What was written of blocks, by array and number, and not to a store."""
+    found: dict[tuple[str, int], Any] = {}
+
+    def write(partial: str, name: str, number: int, values: Any) -> None:
+        found[name, number] = values
+
+    monkeypatch.setattr(tasks.blocks, "write_block", write)
+    monkeypatch.setattr(tasks.blocks, "write_block_note", write)
+    return found
