@@ -33,12 +33,13 @@ from tasks.evaluate import open_evaluation, open_test_set
 from tasks.extract import zero_rows_remark
 from tasks.fetch import Pictures, open_pictures
 from tasks.learn import KEYSHAPES, remarks_on
-from tasks.report_curricula import curricula_behind, curriculum_results
+from tasks.report_curricula import Reader, curricula_behind, curriculum_results
+from tasks.report_pacing import pacing_kept, pacing_result
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.stages import STAGES
 from tasks.workspace import Workspace
 
-VERSION = "6"
+VERSION = "7"
 LIBRARIES = ("cppcl", "numpy", "scipy", "torch", "zarr", "dask", "prefect", "scikit-image")
 
 Scores = dict[str, dict[str, list[Reference]]]
@@ -77,7 +78,9 @@ def report_on_experiment(
     }
     # Inputs are kept by name; the first method is the one that others are compared with.
     order = {protocol: list(methods) for protocol, methods in scores.items()}
-    parameters = {"configuration": configuration, "methods": order}
+    # Models of older versions lack their pacing; trained anew, they have the same keys.
+    kept = {protocol: pacing_kept(store, methods) for protocol, methods in scores.items()}
+    parameters = {"configuration": configuration, "methods": order, "pacing_kept": kept}
     recipe = Recipe("report", VERSION, parameters, inputs)
 
     def create(writer: Writer) -> None:
@@ -124,6 +127,11 @@ def protocol_result(
     """What was measured under one protocol, with training curves and pictures."""
     result = measured(store, name, methods, configuration["protocols"][name])
     served = next(iter(methods))
+    target = store.open(methods[served][0]).parameters["target"]
+
+    def reader(modality: Modality) -> Reader:
+        return picture_reader(pictures, modality, target, configuration["longest_side"])
+
     return replace(
         result,
         methods={
@@ -135,24 +143,18 @@ def protocol_result(
             for method, scores in result.methods.items()
         },
         grid=result_grid(store, served, methods[served][0], pictures, configuration),
-        curricula=curricula_shown(store, methods, pictures, configuration),
+        curricula=curricula_shown(store, methods, reader),
+        pacing=pacing_result(store, methods, reader),
     )
 
 
 def curricula_shown(
-    store: Store,
-    methods: dict[str, list[Reference]],
-    pictures: Pictures,
-    configuration: dict[str, Any],
+    store: Store, methods: dict[str, list[Reference]], reader: Callable[[Modality], Reader]
 ) -> list[CurriculumResult]:
     """Curricula of the first split, where a method was trained with some."""
     firsts = [references[0] for references in methods.values()]
-    if (curricula := curricula_behind(store, firsts)) is None:
-        return []
-    target, side = store.open(firsts[0]).parameters["target"], configuration["longest_side"]
-    return curriculum_results(
-        store, curricula, lambda modality: picture_reader(pictures, modality, target, side)
-    )
+    curricula = curricula_behind(store, firsts)
+    return [] if curricula is None else curriculum_results(store, curricula, reader)
 
 
 def measured(

@@ -15,6 +15,7 @@ from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.metrics import CONVENTION, RECALL_LEVELS, Evaluation
 from cppcl.report.curricula import CurriculumResult
+from cppcl.report.pacing import PacingResult
 from cppcl.report.published import BesidePublished, PublishedScores
 
 _LONGEST_MATCH = 50
@@ -190,6 +191,8 @@ class ProtocolResult:
         What a publication reports of the same methods.
     curricula : sequence of CurriculumResult
         Of the modalities of one split, where methods were trained with any.
+    pacing : PacingResult, optional
+        Of the first method that paces.
     """
 
     name: str
@@ -200,6 +203,7 @@ class ProtocolResult:
     grid: ResultGrid | None = None
     published: PublishedScores | None = None
     curricula: Sequence[CurriculumResult] = ()
+    pacing: PacingResult | None = None
 
     def __post_init__(self) -> None:
         if not self.methods:

@@ -11,6 +11,7 @@ import numpy as np
 from cppcl.report import comparisons, figures, tables
 from cppcl.report.curricula import render_curricula
 from cppcl.report.data import LearnedFeatures, ProtocolResult, ReportData, ResultGrid
+from cppcl.report.pacing_render import render_pacing
 from cppcl.report.thumbnails import png_uri, smaller_png, thumbnail_uri
 
 
@@ -30,9 +31,10 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         ``differences.csv`` and ``published.csv`` where there are any (``comparisons.json`` holds
         both); and for each protocol ``precision_recall_<protocol>.png``, and
         ``rank_k_<protocol>.png``, ``pacing_<protocol>.png``, ``grid_<protocol>.png`` and
-        ``easiness_<protocol>.png`` where there is something to show; and
-        ``keyshapes_<key>.png`` of each `learn` artifact that has a picture. The same data give
-        the same bytes with the same library versions.
+        ``easiness_<protocol>.png`` where there is something to show, and
+        ``pacing_<protocol>.csv`` and ``pacing_by_easiness_<protocol>.png`` where the pacing of
+        every round is known; and ``keyshapes_<key>.png`` of each `learn` artifact that has a
+        picture. The same data give the same bytes with the same library versions.
     """
     import yaml
 
@@ -47,6 +49,9 @@ def render_report(data: ReportData) -> dict[str, bytes]:
             html, histogram = render_curricula(protocol.curricula, protocol.name)
             sections[-1]["curricula"] = html
             written[f"easiness_{name}.png"] = histogram
+        if protocol.pacing:
+            sections[-1]["pacing"], beside = render_pacing(protocol.pacing, protocol.name, name)
+            written |= beside
     drawn = [(learned, learned.picture) for learned in data.learned if learned.picture]
     written |= {f"keyshapes_{_key(learned)}.png": picture for learned, picture in drawn}
     configuration = yaml.safe_dump(
@@ -117,6 +122,7 @@ def _section(name: str, protocol: ProtocolResult, pictures: dict[str, bytes]) ->
         "uris": {kind: png_uri(png) for kind, png in pictures.items() if kind != "grid"},
         "grid": _grid(protocol.grid) if protocol.grid else None,
         "curricula": "",
+        "pacing": "",
     }
 
 

@@ -15,25 +15,27 @@ THUMBNAIL_SIZE = 96
 """Side of a thumbnail, in pixels."""
 
 
-def thumbnail(picture: Picture) -> Image:
+def thumbnail(picture: Picture, side: int = THUMBNAIL_SIZE) -> Image:
     """Fit a picture into a white square, keeping its proportions.
 
     Parameters
     ----------
     picture : ndarray, (h, w, 3) uint8
         Any size.
+    side : int
+        Of the square, in pixels.
     """
     from PIL import Image, ImageOps
 
-    return ImageOps.pad(Image.fromarray(picture), (THUMBNAIL_SIZE, THUMBNAIL_SIZE), color="white")
+    return ImageOps.pad(Image.fromarray(picture), (side, side), color="white")
 
 
-def thumbnail_uri(picture: Picture) -> str:
+def thumbnail_uri(picture: Picture, side: int = THUMBNAIL_SIZE) -> str:
     """Return a thumbnail as data URI of a PNG.
 
-    A palette bounds it: at most 96 * 96 + 1,000 bytes before base64, whatever the picture.
+    A palette bounds it: at most side * side + 1,000 bytes before base64, whatever the picture.
     """
-    return png_uri(_png(thumbnail(picture).quantize(256)))
+    return png_uri(_png(thumbnail(picture, side).quantize(256)))
 
 
 def png_uri(png: bytes) -> str:

@@ -1,0 +1,137 @@
+"""Pacing in the report of a run: what is kept of a training, and of one of an older version."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cppcl.fitting
+from flows.selection import Selection
+from tasks.build_curricula import scores_of
+from tasks.fetch import open_pictures
+from tasks.render_report import model_of
+from tasks.report_pacing import pacing_kept, pacing_result
+from tasks.split import open_split
+from tasks.workspace import Workspace
+
+pytestmark = pytest.mark.usefixtures("inline_blocks_of_module")
+
+CPRL = {"method": "cprl", "n_atoms": 4, "n_rounds": 3, "n_initial_rounds": 1}
+METHODS = {
+    "centred_cosine": None,
+    "unpaced": {**CPRL, "regularizer": "none", "mu": 0.0},
+    "paced": {**CPRL, "curricula": "image"},
+    "other": {**CPRL, "regularizer": "A"},
+}
+
+
+@pytest.fixture(scope="module")
+def file(
+    tmp_path_factory: pytest.TempPathFactory,
+    draw_pictures: Callable[..., Path],
+    write_experiment: Callable[..., Path],
+) -> Path:
+    root = draw_pictures(tmp_path_factory.mktemp("pacing") / "shapes")
+    split = {"rule": "instance", "n_train": 7, "seeds": [0, 1]}
+    return write_experiment(root, protocols={"p": {"split": split, "methods": METHODS}})
+
+
+def reader(modality: Any) -> Any:
+    return lambda row: (np.full((4, 4, 3), row, dtype=np.uint8), f"{modality} {row}")
+
+
+def test_the_first_paced_method_is_shown_on_the_first_split(
+    file: Path, run_plain: Callable[..., Any], tmp_path: Path
+) -> None:
+    place = Workspace(tmp_path / "workspace")
+    store = place.store
+    chain = run_plain(file, place)
+    methods = chain.record.scores["p"]
+    found = pacing_result(store, methods, reader)
+    assert found is not None
+    assert (found.method, found.curricula) == ("paced", ["image"])
+    model = model_of(store, methods["paced"][0])
+    samples = open_pictures(store, model.inputs["table"]).table
+    split = open_split(store, model.inputs["split"])
+    assert len(found.sides) == 2
+    for side, rows in zip(found.sides, (split.train_sketches, split.train_images), strict=True):
+        assert side.v.shape == (3, 7)
+        np.testing.assert_allclose(
+            side.v.mean(axis=1), model.array(f"history.{side.modality}_mean_v"), rtol=1e-6
+        )
+        np.testing.assert_allclose(side.v[-1], model.array(f"model.{side.modality}_pacing"))
+        ids = samples.column("ids", side.modality)
+        assert list(side.ids) == [ids[row] for row in rows]
+        scores = chain.pieces[f"extract {side.modality} {side.score}"][0].reference
+        expected = scores_of(store, scores, side.modality)[rows]
+        np.testing.assert_array_equal(side.easiness, expected)
+        shown = {k for entries in side.entries for k in entries.shown.tolist()}
+        assert set(side.pictures) == shown
+        assert all((picture == rows[k]).all() for k, picture in side.pictures.items())
+    report = store.open(chain.pieces["report"][0].reference)
+    rows = list(csv.DictReader(io.StringIO(report.text("pacing_p.csv"))))
+    assert [row["sample"] for row in rows] == [n for side in found.sides for n in side.ids]
+    page = report.text("report.html")
+    assert page.count("Which samples entered when") == 1
+    vectors = pacing_result(store, methods, lambda modality: lambda row: (np.zeros(3), ""))
+    assert vectors is not None
+    assert not any(side.pictures for side in vectors.sides)
+
+
+def test_a_training_of_an_older_version_is_reused_and_shown_once_trained_anew(
+    file: Path, run_plain: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Workspace(tmp_path / "workspace")
+    store = place.store
+    now = cppcl.fitting.arrays_of
+
+    def before(*arguments: Any) -> dict[str, Any]:
+        arrays = now(*arguments)
+        return {n: array for n, array in arrays.items() if not n.endswith("_pacing_rounds")}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cppcl.fitting, "arrays_of", before)
+        run_plain(file, place)
+    older = run_plain(file, place)
+    assert all(piece.cached for pieces in older.pieces.values() for piece in pieces)
+    methods = older.record.scores["p"]
+    assert pacing_kept(store, methods) is False
+    reports = [older.pieces["report"][0].reference]
+    assert "--force train" in store.open(reports[0]).text("report.html")
+    newer = run_plain(file, place, selection=Selection(force=("train",)))
+    assert newer.record.scores["p"] == methods
+    assert pacing_kept(store, methods) is True
+    reports.append(newer.pieces["report"][0].reference)
+    page = store.open(reports[1])
+    assert "--force train" not in page.text("report.html")
+    assert "pacing_p.csv" in page.names
+
+
+def test_without_pacing_there_is_nothing_to_show(
+    file: Path, run_plain: Callable[..., Any], tmp_path: Path
+) -> None:
+    place = Workspace(tmp_path / "workspace")
+    chain = run_plain(file, place, "regularizer=none", "mu=0", "curriculum=null")
+    methods = chain.record.scores["p"]
+    assert pacing_kept(place.store, methods) is None
+    assert pacing_result(place.store, methods, reader) is None
+    page = place.store.open(chain.pieces["report"][0].reference).text("report.html")
+    assert "Which samples entered when" not in page
+
+
+def test_without_scores_the_order_is_shown_alone(
+    file: Path, run_plain: Callable[..., Any], tmp_path: Path
+) -> None:
+    place = Workspace(tmp_path / "workspace")
+    chain = run_plain(file, place, "curriculum=null")
+    found = pacing_result(place.store, chain.record.scores["p"], reader)
+    assert found is not None
+    assert (found.method, found.curricula) == ("paced", [])
+    assert all(side.score == "" and np.isnan(side.easiness).all() for side in found.sides)
+    assert "pacing_p.csv" in place.store.open(chain.pieces["report"][0].reference).names
