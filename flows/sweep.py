@@ -17,6 +17,7 @@ from pydantic_core import SchemaError
 from cppcl.errors import CppclError
 from flows.combinations import Combination, Sweep, read_sweep
 from flows.experiment import DEFAULT_WORKSPACE, run_experiment
+from flows.watching import tell_failure
 from storage import Reference, StoreError
 from tasks.progress import listening, say
 from tasks.render_report import Scores
@@ -30,7 +31,14 @@ def run_name() -> str:
     return f"{Path(parameters['experiment']).stem} {' '.join(parameters['options'])}"
 
 
-@flow(name="cppcl-sweep", flow_run_name=run_name, validate_parameters=True, persist_result=False)
+@flow(
+    name="cppcl-sweep",
+    flow_run_name=run_name,
+    validate_parameters=True,
+    persist_result=False,
+    on_failure=[tell_failure],
+    on_crashed=[tell_failure],
+)
 def run_sweep(
     experiment: str,
     options: list[str],

@@ -18,6 +18,24 @@ from prefect.flows import Flow
 
 from tasks.progress import listening
 
+_BY_HAND = {
+    "cppcl-sweep": ("sweep", "experiment"),
+    "cppcl-index": ("index", "model", "folder"),
+}
+"""Commands that do what a flow does: words, and names of parameters."""
+
+_FLAGS = {
+    "overrides": "--set",
+    "only": "--only",
+    "until": "--until",
+    "name": "--name",
+    "workspace": "--workspace",
+}
+"""What a command is told by, of parameters."""
+
+_ANEW = {"force", "start", "anew", "again"}
+"""Parameters by which something stored is computed anew; what was, need not be once more."""
+
 _DASHBOARD = re.compile(r"\bdashboard\b.*?(https?://\S+)", re.IGNORECASE)
 
 
@@ -101,15 +119,22 @@ def failure_text(
 
 def going_on(flow: str, parameters: dict[str, Any], deployment: str | None) -> str:
     """Command that does what a run was to do; only what is missing is computed."""
-    given = {name: value for name, value in parameters.items() if value not in (None, [])}
+    given = {
+        name: value
+        for name, value in parameters.items()
+        if value not in (None, []) and name not in _ANEW
+    }
     if deployment is not None:
         words = ["prefect", "deployment", "run", f"{flow}/{deployment}", "--watch"]
         for name, value in given.items():
             text = value if isinstance(value, str) else json.dumps(value, default=str)
             words += ["-p", f"{name}={text}"]
         return shlex.join(words)
-    words = ["cppcl", "run", str(given.get("experiment", "EXPERIMENT"))]
-    words += [word for change in given.get("overrides", ()) for word in ("--set", str(change))]
-    if "workspace" in given:
-        words += ["--workspace", str(given["workspace"])]
+    words = ["cppcl", *_BY_HAND.get(flow, ("run", "experiment"))]
+    words = [str(given.get(word, word)) for word in words]
+    words += [str(option) for option in given.get("options", ())]
+    for name, flag in _FLAGS.items():
+        values = given.get(name, [])
+        for value in values if isinstance(values, list) else [values]:
+            words += [flag, str(value)]
     return shlex.join(words)

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,20 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "deployments" / "README.md"
 CONFIGURATION = ROOT / "deployments" / "prefect.yaml"
 README_PORT = "4200"
-COMMAND_TIMEOUT_S = 90
-SERVER_TIMEOUT_S = 90
-STOP_TIMEOUT_S = 20
+COMMAND_TIMEOUT_S = 600
+SERVER_TIMEOUT_S = 300
+STOP_TIMEOUT_S = 40
+SCHEDULE_TIMEOUT_S = 600
+
+FLOWS = {
+    "cppcl/on-demand": "flows/experiment.py:run_experiment",
+    "cppcl-index/nightly": "flows/index.py:update_index",
+    "cppcl-retraining/weekly": "flows/promotion.py:retrain",
+    "cppcl-extraction/tuberlin-extract": "flows/extraction.py:extract_pictures",
+    "cppcl-reproduce/on-demand": "flows/reproduce.py:run_reproduction",
+}
+EVERY_15_SECONDS = "* * * * * */15"
+SCHEDULES = {"cppcl-index/nightly": "0 3 * * *", "cppcl-retraining/weekly": "0 4 * * 0"}
 
 pytestmark = pytest.mark.flow
 
@@ -100,14 +112,49 @@ class Shell:
 
     def get(self, path: str) -> Any:
         """Document that the server gives for a path."""
+        return self._ask("GET", path, None)
+
+    def ask(self, path: str, **body: Any) -> Any:
+        """Document that the server gives for a question."""
+        return self._ask("POST", path, json.dumps(body))
+
+    def _ask(self, method: str, path: str, body: str | None) -> Any:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
-            connection.request("GET", path)
+            connection.request(method, path, body, {"Content-Type": "application/json"})
             response = connection.getresponse()
             assert response.status == 200, f"{path}: {response.status} {response.reason}"
             return json.load(response)
         finally:
             connection.close()
+
+    def artifact(self, key: str) -> str:
+        """Text of the latest artifact of a key."""
+        return str(self.get(f"/api/artifacts/{key}/latest")["data"])
+
+    def wait_for_run(self, flow: str, worker: subprocess.Popen[bytes]) -> dict[str, Any]:
+        """Wait until a run of a flow has completed that began after this was asked."""
+        asked = datetime.now(UTC).isoformat()
+        limit = time.monotonic() + SCHEDULE_TIMEOUT_S
+        while time.monotonic() < limit:
+            runs = self.ask(
+                "/api/flow_runs/filter",
+                flows={"name": {"any_": [flow]}},
+                flow_runs={
+                    "state": {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED"]}},
+                    "start_time": {"after_": asked},
+                },
+                sort="START_TIME_ASC",
+            )
+            if runs:
+                assert runs[0]["state_type"] == "COMPLETED", self.logs()
+                return dict(runs[0])
+            try:
+                worker.wait(0.5)
+            except subprocess.TimeoutExpired:
+                continue
+            break
+        pytest.fail(f"no run of {flow} completed by the clock:\n{self.logs()}")
 
     def stop(self) -> None:
         """Stop everything that was started, last first, as Ctrl-C does; then by force."""
@@ -167,11 +214,8 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
         shell.wait_for_server(shell.start("server"))
         shell.run("pool")
         shell.run("deploy")
-        deployments = {
-            name: shell.get(f"/api/deployments/name/cppcl/{name}")
-            for name in ("on-demand", "nightly")
-        }
-        # Else a worker would begin the nightly run if the clock struck during the tests.
+        deployments = {name: shell.get(f"/api/deployments/name/{name}") for name in FLOWS}
+        # Else a worker would begin a run if the clock struck during the tests.
         shell.run("pause")
         yield Deployed(shell, deployments)
     finally:
@@ -198,39 +242,83 @@ def experiment(
     )
 
 
-def test_one_deployment_waits_to_be_asked_and_one_runs_every_night(deployed):
-    on_demand, nightly = (deployed.deployments[name] for name in ("on-demand", "nightly"))
-    assert on_demand["schedules"] == []
-    (schedule,) = nightly["schedules"]
-    assert schedule["active"]
-    assert schedule["schedule"]["cron"] == "0 3 * * *"
-    assert schedule["schedule"]["timezone"] == "UTC"
-    assert "`0 3 * * *`" in README.read_text()
-    for deployment in deployed.deployments.values():
-        assert deployment["work_pool_name"] == "local"
-        assert deployment["entrypoint"] == "flows/experiment.py:run_experiment"
-        assert deployment["parameters"] == {"experiment": "emoji", "workspace": ".cppcl"}
-        (step,) = deployment["pull_steps"]
-        (options,) = step.values()
-        assert Path(options["directory"]).samefile(ROOT)
-    assert str(ROOT) not in CONFIGURATION.read_text(), "the file must fit any machine"
+@dataclass(frozen=True)
+class Watched:
+    """A workspace in which a deployed run has completed, and what was seen of it."""
+
+    workspace: Path
+    experiment: Path
+    output: str
+    worker: subprocess.Popen[bytes]
 
 
-def test_the_clock_can_be_stopped(deployed):
-    (schedule,) = deployed.shell.get("/api/deployments/name/cppcl/nightly")["schedules"]
-    assert not schedule["active"]
-
-
-def test_a_watched_run_completes_and_leaves_a_report(deployed, experiment, tmp_path):
-    shell, workspace = deployed.shell, tmp_path / "workspace"
+@pytest.fixture(scope="module")
+def watched(
+    deployed: Deployed, experiment: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Watched:
+    shell, workspace = deployed.shell, tmp_path_factory.mktemp("watched") / "workspace"
     here = {
         "experiment=emoji": f"experiment={experiment}",
         "workspace=.cppcl": f"workspace={workspace}",
     }
     worker = shell.start("worker")
-    assert "Completed" in shell.run("run", **here)
+    output = shell.run("run", **here)
     assert worker.poll() is None, shell.logs()
+    return Watched(workspace, experiment, output, worker)
 
+
+def test_three_deployments_wait_to_be_asked_and_two_go_by_the_clock(deployed):
+    for name, deployment in deployed.deployments.items():
+        assert deployment["entrypoint"] == FLOWS[name]
+        assert deployment["work_pool_name"] == "local"
+        assert deployment["parameters"]["workspace"] == ".cppcl"
+        assert f"`{name}`" in README.read_text()
+        (step,) = deployment["pull_steps"]
+        (options,) = step.values()
+        assert Path(options["directory"]).samefile(ROOT)
+        if name not in SCHEDULES:
+            assert deployment["schedules"] == []
+            continue
+        (schedule,) = deployment["schedules"]
+        assert schedule["active"]
+        assert schedule["schedule"]["cron"] == SCHEDULES[name]
+        assert schedule["schedule"]["timezone"] == "UTC"
+        assert f"`{SCHEDULES[name]}`" in README.read_text()
+        assert deployment["global_concurrency_limit"]["limit"] == 1
+        assert deployment["concurrency_options"]["collision_strategy"] == "CANCEL_NEW"
+    assert str(ROOT) not in CONFIGURATION.read_text(), "the file must fit any machine"
+
+
+def test_forms_are_typed_by_the_experiment(deployed):
+    schema = deployed.deployments["cppcl/on-demand"]["parameter_openapi_schema"]
+    assert {"Experiment", "Protocol", "Compute", "Evaluation"} <= schema["definitions"].keys()
+    assert "train" in json.dumps(schema["properties"]["only"])
+    schema = deployed.deployments["cppcl-retraining/weekly"]["parameter_openapi_schema"]
+    assert schema["properties"]["tolerance"]["maximum"] == 1
+    assert "Experiment" in schema["definitions"]
+
+
+def test_ten_commands_lead_to_a_scheduled_run():
+    text = README.read_text()
+    walk = text[text.index("## From nothing") : text.index("After the run at that time")]
+    blocks = re.findall(r"(?ms)^```bash.*?\n(.*?)^```$", walk)
+    assert sum(len(block.splitlines()) for block in blocks) == 10
+    made = subprocess.run(
+        ["make", "-n", "-B", "demo"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "pip install" in made.stdout
+    assert "cppcl run emoji --workspace .cppcl" in made.stdout
+
+
+def test_the_clock_can_be_stopped(deployed):
+    for name in SCHEDULES:
+        (schedule,) = deployed.shell.get(f"/api/deployments/name/{name}")["schedules"]
+        assert not schedule["active"]
+
+
+def test_a_watched_run_completes_and_leaves_a_report(deployed, watched):
+    shell, workspace = deployed.shell, watched.workspace
+    assert "Completed" in watched.output
     (report,) = (workspace / "store" / "report").glob("*/files/report.html")
     assert "centred_cosine" in report.read_text(encoding="utf-8")
     (record,) = (json.loads(path.read_text()) for path in (workspace / "runs").glob("*.json"))
@@ -238,10 +326,70 @@ def test_a_watched_run_completes_and_leaves_a_report(deployed, experiment, tmp_p
     assert not any(record["cached"].values())
     # Where the README says that the address is found.
     assert re.search(r"dashboard.*http://\S+:\d+/status", shell.log("worker").read_text(), re.I)
+    assert re.search(r"http://\S+:\d+/status", shell.artifact("tiny-dashboard"))
 
-    here = {'"emoji"': f'"{experiment}"', '".cppcl"': f'"{workspace}"'}
+    here = {'"emoji"': f'"{watched.experiment}"', '".cppcl"': f'"{workspace}"'}
     log = shell.run("stage", **here)
     assert "Cached" in log, "the stage alone takes what the deployed run stored"
+
+
+def test_new_pictures_are_found_after_a_scheduled_run(deployed, watched, draw_pictures, tmp_path):
+    shell, workspace = deployed.shell, watched.workspace
+    folder, here = tmp_path / "gallery", {".cppcl": str(workspace)}
+    shell.run("gallery", gallery=str(folder))
+    draw_pictures(tmp_path / "new", per_class=2, first=20)
+    (tmp_path / "new" / "images" / "circle").rename(folder / "circle")
+    (folder / "circle" / "broken.png").write_bytes(b"no picture")
+    # As an operator writes it: another workspace, another folder, one worker.
+    ours = CONFIGURATION.read_text()
+    for old, new in {
+        "workspace: .cppcl": f"workspace: {workspace}",
+        "model: emoji, folder: gallery": f"model: tiny, folder: {folder}, workers: 1",
+    }.items():
+        assert old in ours
+        ours = ours.replace(old, new)
+    (tmp_path / "prefect.yaml").write_text(ours)
+    shell.run("deploy", **{"deployments/prefect.yaml": str(tmp_path / "prefect.yaml")})
+    shell.run("pause")
+
+    shell.run("schedule", **{"0 3 * * *": EVERY_15_SECONDS})
+    try:
+        first = shell.wait_for_run("cppcl-index", watched.worker)
+        text = shell.artifact("gallery-index")
+        assert "index gallery: 3 pictures; 3 added, 0 changed, 0 removed, 1 skipped" in text
+        assert "- `circle/broken.png`: " in text
+        (tmp_path / "new" / "images" / "square").rename(folder / "square")
+        (folder / "circle" / "20.png").unlink()
+        second = shell.wait_for_run("cppcl-index", watched.worker)
+    finally:
+        shell.run("pause")
+    assert first["auto_scheduled"]
+    assert second["auto_scheduled"]
+    sketch = watched.experiment.parent / "shapes" / "sketches" / "square" / "0.png"
+    found = shell.run("search", **here, **{"sketch.png": str(sketch)})
+    assert "square/20.png" in found
+    assert "square/21.png" in found
+    assert "circle/21.png" in found
+    assert "circle/20.png" not in found
+    assert "broken.png" not in found
+
+
+def test_a_run_that_fails_says_how_to_go_on(deployed, watched):
+    shell = deployed.shell
+    here = {"experiment=emoji": "experiment=nowhere", "workspace=.cppcl": "workspace=there"}
+    process = shell.start("run", **here)
+    assert process.wait(COMMAND_TIMEOUT_S) == 1
+    text = shell.artifact("cppcl-failure")
+    assert "nowhere: failed" in text
+    assert "InputError: experiment 'nowhere' is neither one of" in text
+    command = "prefect deployment run cppcl/on-demand --watch -p experiment=nowhere"
+    assert f"{command} -p workspace=there" in text
+
+
+def test_a_model_is_promoted(deployed, watched):
+    here = {"emoji": "tiny", ".cppcl": str(watched.workspace)}
+    assert "promoted tiny-" in deployed.shell.run("promote", **here)
+    assert "served" in deployed.shell.run("promotions", **here)
 
 
 def test_a_stage_gets_a_deployment_of_its_own(deployed):

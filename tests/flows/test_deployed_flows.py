@@ -124,12 +124,38 @@ def test_a_failure_says_what_failed_and_how_to_go_on(stopped: Any, tmp_path: Pat
 
 def test_how_to_go_on_with_a_deployed_run() -> None:
     command = going_on(
-        "cppcl-index", {"folder": "my pictures", "workers": 2, "overrides": []}, "nightly"
+        "cppcl-index",
+        {"folder": "my pictures", "workers": 2, "overrides": [], "force": ["train"]},
+        "nightly",
     )
     assert shlex.split(command) == [
         *("prefect", "deployment", "run", "cppcl-index/nightly", "--watch"),
         *("-p", "folder=my pictures", "-p", "workers=2"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("flow", "parameters", "command"),
+    [
+        (
+            "cppcl",
+            {"experiment": "emoji", "overrides": ["alpha=1"], "only": "train", "force": ["train"]},
+            "cppcl run emoji --set alpha=1 --only train",
+        ),
+        (
+            "cppcl-sweep",
+            {"experiment": "emoji", "options": ["n_atoms=[5, 6]"], "workspace": "w"},
+            "cppcl sweep emoji 'n_atoms=[5, 6]' --workspace w",
+        ),
+        (
+            "cppcl-index",
+            {"model": "emoji", "folder": "new", "name": "shelf", "overrides": None},
+            "cppcl index emoji new --name shelf",
+        ),
+    ],
+)
+def test_how_to_go_on_by_hand(flow: str, parameters: dict[str, Any], command: str) -> None:
+    assert going_on(flow, parameters, None) == command
 
 
 def test_remarks_outside_a_flow_go_to_nobody() -> None:
