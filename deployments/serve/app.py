@@ -13,16 +13,16 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from cppcl.errors import CppclError, InputError, PictureError
 from deployments.serve import interface as out
+from deployments.serve.answers import ChangedError, answered, described, said
 from deployments.serve.live import Live
 from deployments.serve.metrics import MEDIA_TYPE, Measured, Metrics
 from deployments.serve.originals import original
-from deployments.serve.served_model import Found, ServedModel
-from deployments.serve.uploads import LARGEST_FILE, UploadError, decode_base64, decode_upload
+from deployments.serve.served_model import ServedModel
+from deployments.serve.uploads import LARGEST_FILE, UploadError
 from deployments.serve.work import BusyError, Work
 from deployments.web.requests import read_body, wants_json
 from deployments.web.security import HEADERS, Access, guard
@@ -190,99 +190,3 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
         return response
 
     return app
-
-
-class ChangedError(InputError):
-    """Rows are of a model that is not served any more."""
-
-
-def answered(live: Live, body: bytes) -> out.Answer:
-    """Search for what a request asks.
-
-    Raises
-    ------
-    InputError
-        It asks for nothing that can be done.
-    """
-    try:
-        query = out.Query.model_validate_json(body)
-    except ValidationError as error:
-        raise InputError(said(error.errors(include_url=False))) from error
-    model = live.get(query.model)
-    if query.key is not None and query.key != model.reference.key:
-        raise ChangedError(f"{model.name} was trained or indexed anew meanwhile; search again")
-    if query.picture is not None:
-        content = decode_base64(query.picture)
-        picture = decode_upload(content, longest_side=model.longest_side)
-        found = model.by_picture(picture, query.k)
-    elif query.example is not None:
-        found = model.by_example(query.example, query.k)
-    else:
-        found = model.like(query.image or 0, query.k)
-    return answer_of(model, found, by_sketch=query.image is None)
-
-
-def answer_of(model: ServedModel, found: list[Found], *, by_sketch: bool) -> out.Answer:
-    """Answer as it is sent; what is close is known for sketches alone."""
-    key, threshold = model.reference.key, model.closeness.threshold
-    close = None
-    if by_sketch and threshold is not None:
-        close = bool(found) and found[0].similarity >= threshold
-    reason = None if found else "The model finds nothing in it that it knows: draw more."
-    matches = [
-        out.MatchOut(
-            rank=rank,
-            row=match.row,
-            label=model.labels[match.row],
-            similarity=match.similarity,
-            name=model.paths[match.row],
-            thumbnail=f"/pictures/{key}/image/{match.row}",
-            original=f"/originals/{key}/image/{match.row}",
-        )
-        for rank, match in enumerate(found, start=1)
-    ]
-    return out.Answer(
-        model=model.name,
-        key=key,
-        close=close,
-        threshold=threshold if by_sketch else None,
-        reason=reason,
-        seconds=0.0,
-        matches=matches,
-    )
-
-
-def described(model: ServedModel) -> out.ModelOut:
-    """A model as it is sent."""
-    key, found = model.reference.key, model.closeness
-    return out.ModelOut(
-        name=model.name,
-        key=key,
-        n_pictures=model.n_pictures,
-        look=out.LookOut(**vars(model.look)),
-        closeness=out.ClosenessOut(
-            threshold=found.threshold,
-            n_right=found.n_right,
-            n_wrong=found.n_wrong,
-            right_kept=None if found.threshold is None else found.right_kept,
-            wrong_refused=None if found.threshold is None else found.wrong_refused,
-        ),
-        examples=[
-            out.ExampleOut(
-                row=row,
-                label=model.label_of_example(row),
-                thumbnail=f"/pictures/{key}/sketch/{row}",
-                original=f"/originals/{key}/sketch/{row}",
-            )
-            for row in model.examples
-        ],
-    )
-
-
-def said(errors: Any) -> str:
-    """What is wrong with a request, in a line."""
-    parts = []
-    for error in errors:
-        place = ".".join(str(part) for part in error["loc"])
-        parts.append(f"{place}: {error['msg']}" if place else str(error["msg"]))
-    return "; ".join(parts)[:500]

@@ -19,6 +19,11 @@ class Query(BaseModel):
         None,
         description="a sketch in base64, or its data address: PNG, JPEG, WebP, GIF or BMP",
     )
+    photo: bool = Field(
+        False,
+        description="whether the picture is a photograph of a sketch on paper: light, shadow and "
+        "ruled lines are taken out, and it is refused if nothing is left",
+    )
     example: Annotated[int, Field(ge=0)] | None = Field(
         None, description="row of an example sketch of the model"
     )
@@ -37,6 +42,8 @@ class Query(BaseModel):
             raise ValueError(
                 f"give one of picture, example and image, not {' and '.join(given) or 'none'}"
             )
+        if self.photo and self.picture is None:
+            raise ValueError("photo is said of a picture; give one")
         return self
 
 

@@ -82,6 +82,23 @@ def decode_upload(content: bytes, *, longest_side: int) -> Picture:
     return picture
 
 
+def decode_photo(content: bytes, *, longest_side: int) -> Picture:
+    """Decode a photograph of a sketch on paper, and leave its strokes alone, black on white.
+
+    Raises
+    ------
+    UploadError
+        As `decode_upload`; or no sketch can be told from the paper (422).
+    """
+    from cppcl.photographs import WORKING_SIDE, clean_photograph
+
+    seen = decode_upload(content, longest_side=WORKING_SIDE)
+    try:
+        return clean_photograph(seen, longest_side=longest_side, name=_NAME)
+    except PictureError as error:
+        raise UploadError(422, str(error)) from error
+
+
 def _size(content: bytes) -> tuple[int, int]:
     """Width and height as the head of a file says."""
     from PIL import Image

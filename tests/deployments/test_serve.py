@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from tasks.model import Model
-from tests.deployments.serving import encoded
+from tests.deployments.serving import encoded, saved
 
 KEY = "/pictures/{key}/image/{row}"
 
@@ -46,6 +46,22 @@ class TestSearching:
             for picture in (content, f"data:image/png;base64,{content}")
         ]
         assert answers[0] == answers[1] != []
+
+    def test_a_photographed_sketch_is_cleaned_as_the_command_does(
+        self, search_page: Any, model: Model, tmp_path: Path
+    ) -> None:
+        light = np.linspace(120, 230, 300)[None, :, None] + np.zeros((240, 1, 3))
+        light[60:180, 80:88] = light[60:68, 80:200] = light[172:180, 80:200] = 30
+        file = tmp_path / "photo.png"
+        file.write_bytes(saved(light.astype(np.uint8)))
+        asked = {"picture": encoded(file.read_bytes()), "k": 9}
+        answers = [
+            search_page.post("/api/search", json={**asked, "photo": photo}).json()["matches"]
+            for photo in (True, False)
+        ]
+        expected = [m.similarity for m in model.search(file, 9, photograph=True)]
+        assert [m["similarity"] for m in answers[0]] == expected
+        assert answers[0] != answers[1]
 
     def test_an_example_is_searched_by_its_stored_code(
         self, search_page: Any, model: Model, live: Any

@@ -127,6 +127,13 @@ class TestPictures:
         assert set(statuses) <= {200, 413, 415, 422}
         assert statuses.count(200) < 150
 
+    def test_a_photograph_without_a_sketch(self, search_page: Any) -> None:
+        dark = np.full((90, 90, 3), 20, np.uint8)
+        dark[:5] = 30
+        response = search_page.post(SEARCH, json={"picture": encoded(saved(dark)), "photo": True})
+        assert response.status_code == 422
+        assert "the picture" in response.json()["error"]
+
     def test_the_file_may_not_be_large(self, search_page: Any) -> None:
         content = bytes(uploads.LARGEST_FILE + 1)
         response = search_page.post(SEARCH, json={"picture": encoded(content)})
@@ -156,6 +163,7 @@ class TestRequests:
             (b'{"picture": "QQ==", "k": 101}', "k: "),
             (b'{"picture": "QQ==", "path": "/etc/passwd"}', "path: "),
             (b'{"picture": "QQ==", "model": "../shapes"}', "model='../shapes' must be one of"),
+            (b'{"example": 1, "photo": true}', "photo is said of a picture"),
             (b'{"example": -1}', "example: "),
             (b'{"example": 99999}', "none of the example sketches"),
             (b'{"image": 99999}', "image=99999 is no picture"),

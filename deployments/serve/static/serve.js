@@ -19,6 +19,8 @@ const drawing = new Drawing(byId("canvas"), (finished) => {
   byId("hint").hidden = !drawing.isEmpty || drawing.current !== null;
   byId("undo").disabled = drawing.past.length === 0;
   byId("clear").disabled = drawing.isEmpty;
+  const { strokes, base } = drawing.state;
+  byId("photo-line").hidden = !base || !base.file || strokes.length > 0;
   if (finished) timer = setTimeout(search, PAUSE);
 });
 
@@ -41,7 +43,7 @@ function query() {
   if (drawing.isEmpty) return null;
   const asked = { model: model.name };
   if (strokes.length || !base) return { ...asked, picture: byId("seen").toDataURL("image/png") };
-  if (base.file) return { ...asked, picture: base.file };
+  if (base.file) return { ...asked, picture: base.file, photo: byId("photo").checked };
   return { ...asked, ...base.rows };
 }
 
@@ -186,6 +188,7 @@ async function open(file) {
   const reader = new FileReader();
   reader.addEventListener("load", () => {
     const content = reader.result.slice(reader.result.indexOf(",") + 1);
+    byId("photo").checked = false;
     drawing.set({ strokes: [], base: { picture, file: content } });
     search();
   });
@@ -246,6 +249,7 @@ byId("file").addEventListener("change", (event) => {
   open(event.target.files[0]);
   event.target.value = "";
 });
+byId("photo").addEventListener("change", search);
 byId("model").addEventListener("change", (event) => {
   choose(event.target.value);
   const { base } = drawing.state;
