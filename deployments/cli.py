@@ -74,6 +74,9 @@ def build_parser() -> argparse.ArgumentParser:
         help="compute this stage and all after it anew; those before must be stored",
     )
     run.add_argument(
+        "--until", metavar="STAGE", choices=STAGES, help="stop after this stage; not with --only"
+    )
+    run.add_argument(
         "--force",
         action="append",
         default=[],

@@ -49,6 +49,7 @@ def run_experiment(
     only: Stage | None = None,
     start: Stage | None = None,
     force: list[Stage] | None = None,
+    until: Stage | None = None,
 ) -> dict[str, Any]:
     """Run an experiment and return its record: scores, artifacts, seconds, reuse.
 
@@ -66,9 +67,11 @@ def run_experiment(
         Run one stage alone, or start at one; those before it must be stored.
     force : list of str
         Stages that are computed anew although they are stored.
+    until : str
+        Stop after this stage.
     """
     configuration = configuration_of(experiment, overrides, configuration)
-    selection = Selection(only, start, tuple(force or ()))
+    selection = Selection(only, start, tuple(force or ()), until)
     place = Workspace(Path(workspace))
     started = datetime.now(UTC)
     with place.store.in_use(), watched(configuration.name):

@@ -41,9 +41,14 @@ class Selection:
                 raise InputError(f"stage {stage!r} is not one of {', '.join(STAGES)}")
         if self.only and self.start:
             raise InputError(f"--only {self.only} and --from {self.start} exclude each other")
+        if self.only and self.until:
+            raise InputError(f"--only {self.only} and --until {self.until} exclude each other")
+        if self.start and not self.runs(self.start):
+            raise InputError(f"--from {self.start} comes after --until {self.until}; swap them")
         for stage in self.force:
             if self.mode(stage) == "require" or not self.runs(stage):
-                chosen = f"--only {self.only}" if self.only else f"--from {self.start}"
+                given = {"only": self.only, "from": self.start, "until": self.until}
+                chosen = " ".join(f"--{name} {value}" for name, value in given.items() if value)
                 raise InputError(f"--force {stage} has no effect with {chosen}; leave out one")
 
     def mode(self, stage: str) -> Mode:

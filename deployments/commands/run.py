@@ -38,6 +38,7 @@ def main(options: Namespace) -> int:
             only=options.only,
             start=options.start,
             force=options.force,
+            until=options.until,
         )
     show(summary, terminal)
     if key := summary["artifacts"].get("report"):

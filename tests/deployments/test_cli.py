@@ -289,6 +289,7 @@ class TestFinishedRun:
         assert computed("--set", "alpha=0.02") == ["train", "encode", "evaluate", "report"]
         assert computed("--from", "evaluate") == ["evaluate", "report"]
         assert computed("--only", "curricula", "--force", "curricula") == ["curricula"]
+        assert computed("--until", "split", "--force", "fetch", "--force", "split") == RUN[:2]
 
     def test_a_stage_that_was_not_run_fails(
         self, finished_run: Any, cppcl: Command, tmp_path: Path

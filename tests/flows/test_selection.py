@@ -38,6 +38,9 @@ R, F, Q, N = "reuse", "force", "require", "-"
         (Selection(start="train"), [Q] * 6 + [F] * 4),
         (Selection(start="report"), [Q] * 9 + [F]),
         (Selection(force=("train",)), [R] * 6 + [F] + [R] * 3),
+        (Selection(until="curricula"), [R] * 5 + [N] * 5),
+        (Selection(start="extract", until="tune"), [Q] * 3 + [F] * 3 + [N] * 4),
+        (Selection(until="tune", force=("learn",)), [R, R, F, R, R, R] + [N] * 4),
         (Selection(force=("split", "report")), [R, F, R, R, R, R, R, R, R, F]),
     ],
     ids=str,
@@ -52,6 +55,12 @@ def test_wrong_selections() -> None:
             Selection(**wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="exclude each other"):
         Selection(only="train", start="train")
+    with pytest.raises(InputError, match="exclude each other"):
+        Selection(only="train", until="train")
+    with pytest.raises(InputError, match="--from train comes after --until extract"):
+        Selection(start="train", until="extract")
+    with pytest.raises(InputError, match="--force train has no effect with --until tune"):
+        Selection(force=("train",), until="tune")
     for without_effect in ({"only": "extract"}, {"only": "report"}, {"start": "encode"}):
         with pytest.raises(InputError, match=r"--force train has no effect with --(only|from)"):
             Selection(**without_effect, force=("train",))  # type: ignore[arg-type]
