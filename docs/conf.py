@@ -32,8 +32,8 @@ html_theme_options = {"navigation_with_keys": True}
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
 exclude_patterns = ["_build"]
-# A page that a list of the contents names may not be written yet.
-suppress_warnings = ["toc.empty_glob"]
+# A page that the contents name may not be written yet, and one that is may not be named yet.
+suppress_warnings = ["toc.empty_glob", "toc.not_included"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
