@@ -30,6 +30,8 @@ PAPER = {"light": "#ffffff", "dark": "#0d1117"}
 LINES = {"light": "#d8dee4", "dark": "#30363d"}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 PANELS_IN_A_ROW = 2
+MOST_INCHES = 60.0
+"""Height of a plot of many categories."""
 SHOWN_POINTS = 25
 """Curves of more points than this are drawn without markers."""
 
@@ -138,7 +140,7 @@ def _draw_panel(axes: Axes, panel: Panel, theme: Theme) -> None:
             color=_colour(curve.number, theme),
             linestyle=DASHES[curve.number % len(DASHES)],
             linewidth=1.8,
-            marker=None if many else MARKERS[curve.number % len(MARKERS)],
+            marker=None if many else _marker(curve.number),
             markersize=4.5,
             elinewidth=1,
             capsize=2.5,
@@ -151,7 +153,8 @@ def _draw_panel(axes: Axes, panel: Panel, theme: Theme) -> None:
         axes.set_xscale("log")
     if panel.y_from_zero:
         axes.set_ylim(0, None)
-    axes.set_title(plain(panel.title), fontsize=9)
+    if panel.title != panel.x_label:
+        axes.set_title(plain(panel.title), fontsize=9)
     axes.set_xlabel(plain(panel.x_label), fontsize=9)
     axes.set_ylabel(plain(panel.y_label), fontsize=9)
     axes.tick_params(labelsize=8)
@@ -162,7 +165,8 @@ def _draw_bars(content: Bars, theme: Theme) -> Drawing:
 
     n, methods = len(content.categories), len(content.values)
     figure = Canvas(
-        figsize=(6.4, max(2.5, n * (0.16 * methods + 0.14) + 1.0)), layout="constrained"
+        figsize=(6.4, min(MOST_INCHES, max(2.5, n * (0.16 * methods + 0.14) + 1.0))),
+        layout="constrained",
     )
     axes = figure.subplots()
     _tidy(axes, theme)
@@ -226,7 +230,8 @@ def _draw_points(content: Points, theme: Theme) -> Drawing:
             x,
             y,
             color=_colour(number, theme),
-            marker=MARKERS[number % len(MARKERS)],
+            marker=_marker(number),
+            markerfacecolor="none" if number >= len(MARKERS) else None,
             markersize=7,
             linestyle="",
             label=plain(name),
@@ -244,6 +249,11 @@ def _draw_points(content: Points, theme: Theme) -> Drawing:
 
 def _colour(number: int, theme: Theme) -> str:
     return COLOURS[theme][number % len(COLOURS[theme])]
+
+
+def _marker(number: int) -> str:
+    """Another marker where colours begin anew."""
+    return MARKERS[(number + number // len(MARKERS)) % len(MARKERS)]
 
 
 def _tidy(axes: Axes, theme: Theme) -> None:
