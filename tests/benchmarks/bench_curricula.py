@@ -3,11 +3,14 @@
 Run from the project's folder::
 
     OMP_NUM_THREADS=1 python tests/benchmarks/bench_curricula.py [--json bench.json]
-        [--images FOLDER] [--sketches FOLDER] [--dask 4883]
+        [--images FOLDER ...] [--sketches FOLDER ...] [--dask 4883 [--kill]]
+        [--objects FOLDER] [--only]
 
 Pictures are made, or read from folders. Peers of the scores are the paper's own times: 8 minutes
-for objectness of 4,883 images, on a machine of its own. With ``--dask N`` N images, repeated where
-there are fewer, are extracted in blocks by two workers, decoding included.
+for objectness of 4,883 images, on a machine of its own. With ``--dask N``, ``cppcl run`` makes the
+curricula of N training images, repeated where there are fewer, from the files to the pairs, in
+blocks and by two workers; with ``--kill`` it is killed half-way and run again. With ``--objects``
+scores are compared with the size of objects in photographs. ``--only``: nothing but these two.
 
 All admissible pairs without listing them are timed against their list, which must agree; the time
 of one gradient at 200,000 samples is that of an iteration of the pacing step.
@@ -18,7 +21,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "cppcl" / "features"))
 
 from bench_descriptors import photographs, sketches
+from curricula_by_command import PAPER_IMAGES, PAPER_SECONDS, measure_run
 from entries import entry, report, seconds
 from scenes import overlaps, scene
 
@@ -38,18 +41,26 @@ from cppcl.curriculum import AllPairs, Chain, ExplicitPairs, order_by_scores, pa
 from cppcl.features import Extractor, make_extractor
 from cppcl.images import decode_picture
 
-PAPER_IMAGES, PAPER_SECONDS = 4883, 480.0
 N_TRAINING = 40
 REPEATS = 3
+OF_IMAGES: tuple[tuple[str, dict[str, str]], ...] = (
+    ("objectness", {}),
+    ("objectness", {"easiness": "printed"}),
+    ("edge_boxes", {}),
+    ("colour_contrast", {}),
+)
 
 
-def read(folder: Path | None, made: Callable[[int], list[Any]], n: int) -> list[Any]:
-    """Pictures of a folder in a fixed random order, or made ones."""
-    if folder is None:
-        return made(n)
-    files = sorted(path for path in folder.rglob("*") if path.suffix in {".jpg", ".png"})
-    order = np.random.default_rng(0).permutation(len(files))
-    return [decode_picture(files[k]) for k in order[:n]]
+def files_of(folders: Sequence[Path]) -> list[Path]:
+    """Pictures of folders in a fixed random order."""
+    found = (path for folder in folders for path in folder.rglob("*"))
+    files = sorted(path for path in found if path.suffix in {".jpg", ".png"})
+    return [files[k] for k in np.random.default_rng(0).permutation(len(files))]
+
+
+def read(files: Sequence[Path], made: Callable[[int], list[Any]], n: int) -> list[Any]:
+    """First pictures of files, or made ones."""
+    return [decode_picture(file) for file in files[:n]] if files else made(n)
 
 
 def cpu_seconds_each(scorer: Extractor, pictures: Sequence[Any]) -> float:
@@ -102,12 +113,7 @@ def measure_finding() -> list[dict[str, Any]]:
         for name in ("behind", "over")
     }
     entries = []
-    for name, options in (
-        ("objectness", {}),
-        ("objectness", {"easiness": "printed"}),
-        ("edge_boxes", {}),
-        ("colour_contrast", {}),
-    ):
+    for name, options in OF_IMAGES:
         scorer: Any = make_extractor(name, options).fit(training)
         best, times = [], []
         for picture, box in scenes:
@@ -124,6 +130,37 @@ def measure_finding() -> list[dict[str, Any]]:
         rest["size"] = float(spearmanr(shares, scores).statistic)
         what = " ".join(["scenes,", name, *map(str, options.values())])
         entries.append(entry(what, statistics.median(times), **rest))
+    return entries
+
+
+def measure_object_share(home: Path) -> list[dict[str, Any]]:
+    """Rank correlation of each score with the share of a photograph that its object covers.
+
+    Photographs are those of the Queen Mary test part below a folder, ``CLASS/img/NAME``; their
+    objects were cut out by the authors' detector, ``CLASS/cropped/NAME``, and not scaled. Scores
+    that learn do so from the photographs.
+    """
+    from PIL import Image
+    from scipy.stats import spearmanr
+
+    def area(path: Path) -> int:
+        with Image.open(path) as picture:
+            return picture.width * picture.height
+
+    pairs = [(p, p.parents[1] / "cropped" / p.name) for p in sorted(home.glob("**/img/*.jpg"))]
+    pairs = [pair for pair in pairs if pair[1].exists()]
+    if not pairs:
+        raise SystemExit(f"--objects {home} holds no CLASS/img/NAME with a CLASS/cropped/NAME")
+    shares = [area(cropped) / area(whole) for whole, cropped in pairs]
+    pictures = [decode_picture(whole, longest_side=256) for whole, _ in pairs]
+    entries = []
+    for name, options in OF_IMAGES:
+        started = time.process_time()
+        scores = make_extractor(name, options).fit(pictures).transform(pictures)[:, 0]
+        spent = (time.process_time() - started) / len(pictures)
+        rest = {"photographs": len(pictures), "share": float(spearmanr(shares, scores).statistic)}
+        what = " ".join(["objects,", name, *options.values()])
+        entries.append(entry(what, spent, **rest))
     return entries
 
 
@@ -155,68 +192,33 @@ def measure_pairs() -> list[dict[str, Any]]:
     return entries
 
 
-def measure_dask(folder: Path | None, n_images: int) -> list[dict[str, Any]]:
-    """Seconds of the stage of extraction for so many images, two workers and blocks of 32."""
-    from PIL import Image
-
-    from tasks import cluster
-    from tasks.extract import extract_features
-    from tasks.fetch import fetch_data
-    from tasks.learn import learn_features
-    from tasks.split import split_table
-    from tasks.workspace import Workspace
-
-    with tempfile.TemporaryDirectory() as place:
-        root = Path(place) / "pictures"
-        pictures = read(folder, photographs, min(n_images, 400))
-        drawn = sketches(4)
-        for label in "ab":
-            for side in ("sketches", "images"):
-                (root / side / label).mkdir(parents=True)
-        for k in range(n_images):
-            picture = pictures[k % len(pictures)].copy()
-            picture[0, 0] = k % 256, k // 256, 0  # no two alike: rows would be copied
-            Image.fromarray(picture).save(root / "images" / "ab"[k % 2] / f"{k:05}.png")
-        for k, picture in enumerate(drawn):
-            Image.fromarray(picture).save(root / "sketches" / "ab"[k % 2] / f"{k}.png")
-        workspace = Workspace(Path(place) / "workspace")
-        given: dict[str, Any] = {"workspace": workspace}
-        given["table"] = fetch_data(
-            workspace=workspace, name="folder", options={"root": root}, key_parameters={}
-        ).reference
-        options = {"train_sketches": 0.5, "train_images": 0.5}
-        split = split_table(**given, rule="counted", options=options, seed=0).reference
-        common: dict[str, Any] = {"modality": "image", "extractor": "objectness", "options": {}}
-        common |= {**given, "longest_side": 256}
-        with cluster.session("local", 2, "3GiB"):
-            started = time.perf_counter()
-            learned = learn_features(**common, split=split).reference
-            fitted = time.perf_counter()
-            extract_features(**common, block_rows=32, learned=learned)
-            done = time.perf_counter()
-    name = f"objectness of {n_images:,} images, 2 Dask workers"
-    peer = "paper", PAPER_SECONDS * n_images / PAPER_IMAGES
-    return [entry(name, done - fitted, *peer, learn_s=fitted - started)]
-
-
 def main() -> None:
     """Measure everything that is asked for."""
     from threadpoolctl import threadpool_limits
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--images", type=Path, help="images instead of made ones")
-    parser.add_argument("--sketches", type=Path, help="sketches instead of made ones")
-    parser.add_argument("--dask", type=int, metavar="N", help="also extract N images by Dask")
+    for side in ("images", "sketches"):
+        parser.add_argument(f"--{side}", type=Path, nargs="+", default=[], metavar="FOLDER")
+    parser.add_argument("--objects", type=Path, metavar="FOLDER", help="Queen Mary test part")
+    parser.add_argument("--dask", type=int, metavar="N", help="also run as far as N images' pairs")
+    parser.add_argument("--only", action="store_true", help="what --dask and --objects ask for")
+    parser.add_argument("--kill", action="store_true", help="kill that half-way, and run it again")
     options = parser.parse_args()
+    files = files_of(options.images)
+    if options.dask:
+        found = measure_run(files, photographs, sketches, options.dask, kill=options.kill)
+        report(found, options.json)
     with threadpool_limits(1):
-        images = read(options.images, photographs, 20 + N_TRAINING)
-        drawings = read(options.sketches, sketches, 20 + N_TRAINING)
+        if options.objects:
+            report(measure_object_share(options.objects), options.json)
+        if options.only:
+            return
+        images = read(files, photographs, 20 + N_TRAINING)
+        drawings = read(files_of(options.sketches), sketches, 20 + N_TRAINING)
         report(measure_scores(images, drawings), options.json)
         report(measure_finding(), options.json)
         report(measure_pairs(), options.json)
-    if options.dask:
-        report(measure_dask(options.images, options.dask), options.json)
 
 
 if __name__ == "__main__":
