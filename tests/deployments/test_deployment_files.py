@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.server
 import re
+import runpy
 import shlex
 import shutil
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +25,7 @@ CONTAINER, UNITS = ROOT / "deployments/container", ROOT / "deployments/systemd"
 README = (ROOT / "deployments/README.md").read_text()
 BIN = Path(sys.executable).parent
 INSTALLED = "/opt/cppcl"
+START_TIMEOUT_S = STOP_TIMEOUT_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -167,12 +173,48 @@ def test_systemd_takes_the_units(units: Path) -> None:
     assert "Restrat" in checked.stderr
 
 
+class Health(http.server.BaseHTTPRequestHandler):
+    """Says that it is ill when first asked, and then that it is well."""
+
+    answers = iter(())
+
+    def do_GET(self) -> None:
+        self.send_response(next(self.answers) if self.path == "/api/health" else 404)
+        self.end_headers()
+
+    def log_message(self, *arguments: object) -> None:
+        """Nothing."""
+
+
+def test_others_start_when_the_server_answers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = UNITS / "wait_for_server.py"
+    assert (
+        f"ExecStartPost={INSTALLED}/.venv/bin/python {path.relative_to(ROOT)}"
+        in (UNITS / "cppcl-server.service").read_text()
+    )
+    wait = runpy.run_path(str(path))
+    monkeypatch.setattr(Health, "answers", iter((500, 200)))
+    with http.server.HTTPServer(("127.0.0.1", 0), Health) as server:
+        monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{server.server_port}/api")
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        assert wait["main"]() == 0
+        server.shutdown()
+        thread.join()
+    assert list(Health.answers) == [], "it asks again"
+    monkeypatch.setitem(wait["main"].__globals__, "LIMIT_S", 0)
+    assert wait["main"]() == 1
+    assert "nothing answers at http://127.0.0.1:" in capsys.readouterr().err
+
+
 @pytest.fixture
-def started() -> Iterator[Callable[..., None]]:
+def started() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Starts commands, and stops them in the end."""
     processes: list[subprocess.Popen[bytes]] = []
 
-    def start(*words: object) -> None:
+    def start(*words: object) -> subprocess.Popen[bytes]:
         processes.append(
             subprocess.Popen(
                 [BIN / str(words[0]), *map(str, words[1:])],
@@ -182,17 +224,30 @@ def started() -> Iterator[Callable[..., None]]:
                 stdin=subprocess.DEVNULL,
             )
         )
+        return processes[-1]
 
     yield start
     for process in reversed(processes):
         process.terminate()
     for process in processes:
-        process.wait(30)
+        process.wait(STOP_TIMEOUT_S)
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a process listens."""
+    limit = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < limit and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.25)
+    pytest.fail(f"nothing listens at port {port}")
 
 
 @pytest.mark.flow
 def test_a_dask_cluster_by_these_commands_does_the_work(
-    compose: dict[str, Any], started: Callable[..., None], tmp_path: Path
+    compose: dict[str, Any], started: Callable[..., Any], tmp_path: Path
 ) -> None:
     from tasks import cluster
 
@@ -201,13 +256,14 @@ def test_a_dask_cluster_by_these_commands_does_the_work(
         port = str(probe.getsockname()[1])
     services = compose["services"]
     scheduler = [word.replace("8786", port) for word in services["scheduler"]["command"]]
-    started(*(":0" if word == ":8787" else word for word in scheduler))
+    process = started(*(":0" if word == ":8787" else word for word in scheduler))
     here = {
         "tcp://scheduler:8786": f"tcp://127.0.0.1:{port}",
         "${CPPCL_WORKERS:-2}": "1",
         "/tmp": str(tmp_path),
     }
     started(*(here.get(word, word) for word in services["dask-worker"]["command"]))
+    wait_for(int(port), process)
     with cluster.session(f"tcp://127.0.0.1:{port}") as session:
         assert session.resource("cpu") == {"CPU": 1}
         assert session.memory_of_a_worker() == 3 * 2**30
