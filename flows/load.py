@@ -192,8 +192,9 @@ def _apply(
     for path in matches:
         part = data
         for name in path[:-1]:
-            if not isinstance(part.get(name), dict):
-                part[name] = {}
+            # A copy: what an alias of YAML repeats elsewhere stays as it is there.
+            found = part.get(name)
+            part[name] = dict(found) if isinstance(found, dict) else {}
             part = part[name]
         part[path[-1]] = _value(override, text.strip(), _takes_text(options, path))
 

@@ -366,6 +366,22 @@ def test_overrides_apply_in_order(
     assert load_experiment(file, ["description=a=b"]).protocols["instance"].description == "a=b"
 
 
+def test_an_override_of_one_side_leaves_its_alias_alone(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    """YAML's ``image: *same`` is the very object of ``sketch: &same``."""
+    configuration["features"]["image"] = configuration["features"]["sketch"]
+    text = yaml.safe_dump(configuration)
+    assert "*id" in text
+    for overrides, sizes in (
+        (["features.sketch.size=[4, 4]"], ((4, 4), (8, 8))),
+        (["features.image.size=[4, 4]"], ((8, 8), (4, 4))),
+        (["size=[4, 4]", "features.image.size=[6, 6]"], ((4, 4), (6, 6))),
+    ):
+        features = load_experiment(write(text), overrides).features
+        assert (features.sketch.size, features.image.size) == sizes
+
+
 def test_the_packaged_text_is_not_changed_by_overrides() -> None:
     before = load_experiment("emoji")
     load_experiment("emoji", ["alpha=0.9", "name=x"])
