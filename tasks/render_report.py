@@ -39,7 +39,7 @@ from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.stages import STAGES
 from tasks.workspace import Workspace
 
-VERSION = "7"
+VERSION = "8"
 LIBRARIES = ("cppcl", "numpy", "scipy", "torch", "zarr", "dask", "prefect", "scikit-image")
 
 Scores = dict[str, dict[str, list[Reference]]]

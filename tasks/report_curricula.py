@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.report.curricula import CurriculumResult, ScoredPicture, count_pairs
 from storage import Reference, Store
-from tasks.build_curricula import scores_of, targets, training_rows
+from tasks.build_curricula import options_of, scores_of, targets, training_rows
 from tasks.fetch import open_pictures
 from tasks.split import open_split
 
@@ -74,6 +74,7 @@ def curriculum_results(
                 ),
                 easiest=scored_pictures(order[::-1], rows, scores, read),
                 hardest=scored_pictures(order, rows, scores, read),
+                options=options_of(modality, parameters),
             )
         )
     return results

@@ -52,6 +52,9 @@ class CurriculumResult:
         Pairs at each threshold and share, see `count_pairs`.
     easiest, hardest : sequence of ScoredPicture
         From the easiest, and from the hardest on; empty where samples are no pictures.
+    options : dict
+        Of its pairs, as `cppcl.curriculum.build.build_curriculum` takes them: ``delta``, ``rho``
+        and others; those that are not there are not told.
     """
 
     modality: str
@@ -61,6 +64,7 @@ class CurriculumResult:
     pairs: NDArray[np.integer]
     easiest: Sequence[ScoredPicture] = field(default=())
     hardest: Sequence[ScoredPicture] = field(default=())
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         expected = (len(DELTAS), len(RHOS))
@@ -133,6 +137,19 @@ def facts(result: CurriculumResult) -> list[str]:
         f"{n_scored:,} of {len(result.scores):,} training pictures have a score; scores admit "
         f"{counts['admissible']:,} pairs, and {counts['hinges']:,} hinges are trained with."
     ]
+    told = [
+        f"{name}: {result.options[option]}"
+        for option, name in (
+            ("pair_form", "form"),
+            ("delta", "δ"),
+            ("delta_unit", "in"),
+            ("rho", "ρ"),
+            ("scope", "scope"),
+        )
+        if option in result.options
+    ]
+    if told:
+        found.append(f"Options of these pairs: {', '.join(told)}.")
     if answers := counts.get("answers"):
         found.append(
             f"People's answers: {answers['answers']:,}, of which {answers['skipped']:,} skip and "

@@ -146,7 +146,7 @@ def test_a_report_shows_the_curricula_of_the_first_split(
     write: Callable[..., Path], run_plain: Callable[..., Any], tmp_path: Path
 ) -> None:
     place = Workspace(tmp_path / "workspace")
-    chain = run_plain(write(), place)
+    chain = run_plain(write(), place, "image.rho=0.8")
     evaluations = [piece.reference for piece in chain.pieces["evaluate cprl"]]
     curricula = curricula_behind(place.store, evaluations)
     assert curricula == chain.pieces["curricula instance"][0].reference
@@ -157,6 +157,7 @@ def test_a_report_shows_the_curricula_of_the_first_split(
     rows_of = open_split(place.store, chain.pieces["split instance"][0].reference)
     sketches, images = curriculum_results(place.store, curricula, reader)
     assert (sketches.score, images.score) == ("edgeness", "objectness")
+    assert (sketches.options["rho"], images.options["rho"]) == (0.3, 0.8)
     for result, rows in ((sketches, rows_of.train_sketches), (images, rows_of.train_images)):
         assert len(result.scores) == len(rows) == 7
         shown = [picture.score for picture in result.easiest]

@@ -74,6 +74,16 @@ def test_facts_say_what_was_counted(results):
     ):
         assert text in sketches
     assert "answers" not in images
+    assert "Options" not in sketches
+    options = {
+        "rho": 0.3,
+        "pair_form": "hashed",
+        "delta": 1.0,
+        "delta_unit": "absolute",
+        "seed": 0,
+    }
+    told = " ".join(facts(replace(results[1], options=options)))
+    assert "Options of these pairs: form: hashed, δ: 1.0, in: absolute, ρ: 0.3." in told
 
 
 class Counter(HTMLParser):
