@@ -11,6 +11,7 @@ from cppcl.report.reproduction import Item, Reproduction, State
 from cppcl.report.reproduction_render import render_reproduction as render
 from storage import Recipe, Store, Writer
 from tasks import reproduction_plots as plots
+from tasks import reproduction_sweeps as sweeps
 from tasks import reproduction_tables as tables
 from tasks.fetch import open_pictures
 from tasks.reproduction_series import Measured
@@ -31,8 +32,8 @@ KINDS: dict[str, Callable[[Store, Measured], Shown]] = {
     "per_category": plots.per_category,
     "grid": plots.grid,
     "convergence": plots.convergence,
-    "sensitivity": plots.sensitivity,
-    "surface": plots.surface,
+    "sensitivity": sweeps.sensitivity,
+    "surface": sweeps.surface,
 }
 """What makes an item of each kind."""
 

@@ -13,6 +13,8 @@ from cppcl.report.tables import is_percent, score_title
 from storage import Artifact, Reference, Store
 from tasks.reproduction_series import Measured, Scores, Series, model_of
 
+NOTHING = Cell.of(None)
+
 Shown = dict[str, Any]
 """Tables, figures, claims and notes of an item."""
 
@@ -20,7 +22,7 @@ Shown = dict[str, Any]
 def number(score: str, value: float | None) -> Cell:
     """A score for people: per cent of ranks, four decimals of mAP."""
     if value is None:
-        return Cell(None, "–")
+        return NOTHING
     return Cell(value, f"{100 * value:.1f}" if is_percent(score) else f"{value:.4f}")
 
 
@@ -68,20 +70,13 @@ def score_row(score: str, series: Series, found: Scores | None) -> Row:
     preset = series.about["preset"]
     if found is None:
         note = " ".join(filter(None, [note, series.missing]))
-        empty = [Cell(None, "–")] * 4
-        cells = [Cell(preset), number(score, printed), *empty, Cell(None, "–"), Cell(None, "–")]
-        return Row(
-            series.title,
-            [Cell(c.value, c.text or str(c.value)) for c in cells],
-            (),
-            series.about["errata"],
-            note,
-        )
+        cells = [Cell.of(preset), number(score, printed), *[NOTHING] * 6]
+        return Row(series.title, cells, (), series.about["errata"], note)
     ours = found.interval(score)
     zero, n = found.empty()
     if zero:
         note = " ".join(filter(None, [note, f"{zero} of {n} codes are empty."]))
-    beside = [Cell(None, "–"), Cell(None, "–")]
+    beside = [NOTHING, NOTHING]
     if printed is not None:
         difference = ours.mean - printed
         scale, decimals = (100, 1) if is_percent(score) else (1, 4)
@@ -176,7 +171,7 @@ def binary_codes(store: Store, item: Measured) -> Shown:
     for place, series in enumerate(item.series):
         bits = series.about["bits"]
         if place not in found:
-            cells = [Cell.of(bits), *[Cell(None, "–")] * 5]
+            cells = [Cell.of(bits), *[NOTHING] * 5]
             rows.append(Row(series.title, cells, (), (), series.missing))
             continue
         ours = found[place].interval(score)
@@ -191,10 +186,8 @@ def binary_codes(store: Store, item: Measured) -> Shown:
             number(score, ours.mean),
             number(score, found[place].deviation(score)),
             interval_cell(score, ours.low, ours.high),
-            Cell(lost.mean, points(score, lost.mean, lost.low, lost.high))
-            if lost
-            else Cell(None, "–"),
-            Cell.of(lost.verdict) if lost else Cell(None, "–"),
+            Cell(lost.mean, points(score, lost.mean, lost.low, lost.high)) if lost else NOTHING,
+            Cell.of(lost.verdict) if lost else NOTHING,
         ]
         rows.append(Row(series.title, cells, series.artifacts, (), series.about["note"]))
     columns = ["bits", "ours", "±", "95 % interval", "minus exact codes", "verdict"]
@@ -283,7 +276,7 @@ def retrieval_time(store: Store, item: Measured) -> Shown:
     rows, places = [], {}
     for place, series in enumerate(item.series):
         if place not in found or not series.extra:
-            rows.append(Row(series.title, [Cell(None, "–")] * 5, (), (), series.missing))
+            rows.append(Row(series.title, [NOTHING] * 5, (), (), series.missing))
             continue
         times = store.open(series.extra[0]).json("times.json")
         mean = found[place].interval(score).mean
