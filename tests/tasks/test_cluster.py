@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -90,6 +91,10 @@ def test_workers_have_the_memory_and_threads_that_were_declared(dask_cluster: An
         assert worker["resources"] == {"CPU": 1}
     threads = dask_cluster.client().run(lambda: __import__("os").environ["OMP_NUM_THREADS"])
     assert set(threads.values()) == {"1"}
+    trims = dask_cluster.client().run(
+        lambda: __import__("os").environ.get("MALLOC_TRIM_THRESHOLD_")
+    )
+    assert set(trims.values()) == {os.environ.get("MALLOC_TRIM_THRESHOLD_")}
     assert dask_cluster.resource("gpu") == {"CPU": 1}
 
 
