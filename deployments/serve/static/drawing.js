@@ -25,23 +25,32 @@ function densified(points) {
   return dense;
 }
 
-/* Strokes without what lies under the eraser at a point. */
-function erased(strokes, at) {
+/* Distance of a point from the way between two others. */
+function distanceFromWay(point, a, b) {
+  const [dx, dy] = [b.x - a.x, b.y - a.y];
+  const squared = dx * dx + dy * dy;
+  const t = squared > 0 ? ((point.x - a.x) * dx + (point.y - a.y) * dy) / squared : 0;
+  const along = Math.min(1, Math.max(0, t));
+  return Math.hypot(a.x + along * dx - point.x, a.y + along * dy - point.y);
+}
+
+/* Strokes without what lies under the eraser on its way from a to b, however fast that was. */
+function erased(strokes, a, b) {
   const left = [];
   for (const stroke of strokes) {
-    if (stroke.every((point) => distance(point, at) > ERASER)) {
+    const stays = stroke.map((point) => distanceFromWay(point, a, b) > ERASER);
+    if (stays.every(Boolean)) {
       left.push(stroke);
       continue;
     }
     let part = [];
-    for (const point of stroke) {
-      if (distance(point, at) > ERASER) part.push(point);
-      else {
+    stroke.forEach((point, i) => {
+      if (stays[i]) part.push(point);
+      if (!stays[i] || i === stroke.length - 1) {
         if (part.length > 1) left.push(part);
         part = [];
       }
-    }
-    if (part.length > 1) left.push(part);
+    });
   }
   return left;
 }
@@ -85,14 +94,19 @@ class Drawing {
     this.current = null; // the stroke under the pen
     this.pointer = null;
     this.before = null; // what an eraser began with
+    this.wiped = null; // where it was last
     this.cursor = null; // of the keyboard
+    this.frame = null;
+    this.layer = document.createElement("canvas");
+    this.painted = null; // the state that the layer shows
+    this.paintedLook = null;
     canvas.addEventListener("pointerdown", (event) => this.down(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
     canvas.addEventListener("pointerup", (event) => this.up(event));
     canvas.addEventListener("pointercancel", (event) => this.up(event));
     canvas.addEventListener("blur", () => {
       this.cursor = null;
-      if (this.current && this.pointer === null) this.finish();
+      if (this.pointer === null) this.finish();
       this.draw();
     });
     new ResizeObserver(() => this.draw()).observe(canvas);
@@ -123,6 +137,7 @@ class Drawing {
   undo() {
     if (!this.past.length) return;
     this.current = null;
+    this.before = null;
     this.state = this.past.pop();
     this.draw();
     this.changed(true);
@@ -143,12 +158,13 @@ class Drawing {
   }
 
   down(event) {
-    if (this.pointer !== null || event.button > 0 || !event.isPrimary) return;
-    if (this.current) this.finish();
+    // Button 5 is the other end of a pen.
+    if (this.pointer !== null || ![0, 5].includes(event.button) || !event.isPrimary) return;
+    this.finish();
     this.pointer = event.pointerId;
     this.canvas.setPointerCapture(event.pointerId);
     this.cursor = null;
-    this.begin(this.point(event), event.buttons === 32 ? "eraser" : this.tool);
+    this.begin(this.point(event), event.button === 5 ? "eraser" : this.tool);
   }
 
   move(event) {
@@ -165,8 +181,10 @@ class Drawing {
   }
 
   begin(point, tool) {
-    if (tool === "eraser") this.before = this.state;
-    else this.current = [point];
+    if (tool === "eraser") {
+      this.before = this.state;
+      this.wiped = point;
+    } else this.current = [point];
     this.extend(point);
     this.changed(false);
     this.draw();
@@ -174,7 +192,8 @@ class Drawing {
 
   extend(point) {
     if (this.before) {
-      this.state = { ...this.state, strokes: erased(this.state.strokes, point) };
+      this.state = { ...this.state, strokes: erased(this.state.strokes, this.wiped, point) };
+      this.wiped = point;
     } else if (this.current && distance(point, this.current.at(-1)) > 0) {
       this.current.push(point);
     }
@@ -227,19 +246,36 @@ class Drawing {
     return "";
   }
 
-  /* Show it on the page. */
+  /* Show it on the page, once a frame. */
   draw() {
-    const { canvas } = this;
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.show();
+    });
+  }
+
+  show() {
+    const { canvas, layer } = this;
     const width = Math.round(canvas.clientWidth * (window.devicePixelRatio || 1));
     const height = Math.round(width * this.height);
     if (!width) return;
-    if (canvas.width !== width || canvas.height !== height) {
-      canvas.width = width;
-      canvas.height = height;
+    const isNew = canvas.width !== width || canvas.height !== height;
+    if (isNew) {
+      canvas.width = layer.width = width;
+      canvas.height = layer.height = height;
+    }
+    // What is finished is painted once and then copied.
+    if (isNew || this.painted !== this.state || this.paintedLook !== this.look) {
+      this.paintOn(layer.getContext("2d"), width, height, this.state.strokes);
+      this.painted = this.state;
+      this.paintedLook = this.look;
     }
     const context = canvas.getContext("2d");
-    const strokes = this.current ? [...this.state.strokes, this.current] : this.state.strokes;
-    this.paintOn(context, width, height, strokes);
+    context.drawImage(layer, 0, 0);
+    if (this.current) {
+      const line = this.look.line * Math.max(width, height);
+      paint(context, [this.current], (point) => [point.x * width, point.y * width], line);
+    }
     if (this.cursor) {
       const [x, y] = [this.cursor.x * width, this.cursor.y * width];
       context.lineWidth = Math.max(2, width / 200);

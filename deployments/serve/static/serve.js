@@ -42,9 +42,12 @@ function query() {
   drawing.render(byId("seen"));
   if (drawing.isEmpty) return null;
   const asked = { model: model.name };
-  if (strokes.length || !base) return { ...asked, picture: byId("seen").toDataURL("image/png") };
-  if (base.file) return { ...asked, picture: base.file, photo: byId("photo").checked };
-  return { ...asked, ...base.rows };
+  if (base && !strokes.length) {
+    if (base.file) return { ...asked, picture: base.file, photo: byId("photo").checked };
+    // Rows mean something in their own gallery alone; elsewhere it is a picture.
+    if (base.rows.key === model.key) return { ...asked, ...base.rows };
+  }
+  return { ...asked, picture: byId("seen").toDataURL("image/png") };
 }
 
 async function search() {
@@ -87,7 +90,11 @@ async function ask(asked, signal, isLatest) {
     const isJson = (response.headers.get("content-type") || "").startsWith("application/json");
     const found = isJson ? await response.json() : { error: await response.text() };
     if (response.ok) return found;
-    if (response.status === 409) await load();
+    if (response.status === 409) {
+      await load(); // trained or indexed anew
+      if (isLatest()) search();
+      return null;
+    }
     if (response.status !== 503 || tried === MOST_TRIES) {
       if (isLatest()) {
         byId("matches").replaceChildren();
@@ -165,7 +172,7 @@ async function take(address, rows) {
     const response = await fetch(address);
     if (!response.ok) throw new Error(response.statusText);
     const picture = await createImageBitmap(await response.blob());
-    drawing.set({ strokes: [], base: { picture, rows, model: model.name } });
+    drawing.set({ strokes: [], base: { picture, rows } });
     search();
   } catch (error) {
     fail("The picture cannot be had; search again.");
@@ -252,9 +259,6 @@ byId("file").addEventListener("change", (event) => {
 byId("photo").addEventListener("change", search);
 byId("model").addEventListener("change", (event) => {
   choose(event.target.value);
-  const { base } = drawing.state;
-  // Rows are of one model.
-  if (base && base.rows) drawing.set({ ...drawing.state, base: null });
   search();
 });
 
