@@ -29,6 +29,7 @@ from cppcl.features.learning import LearningExtractor
 from cppcl.retrieval import Metric
 from cppcl.validation import suggestion
 from flows.grids import Grid, check_grid, grid_reader
+from tasks.clusters import KINDS
 
 GRID = "tune"
 """Field of a method that holds its grid."""
@@ -92,17 +93,16 @@ def check_size(size: str) -> str:
     return size
 
 
-CLUSTERS = ("local", "slurm", "kubernetes")
 SCHEMES = ("tcp://", "tls://", "ssh://")
 
 
 def check_cluster(where: str) -> str:
     """Refuse what is neither a kind of cluster nor an address of one."""
-    if where in CLUSTERS or (where.startswith(SCHEMES) and where.partition("://")[2]):
+    if where in KINDS or (where.startswith(SCHEMES) and where.partition("://")[2]):
         return where
     raise ValueError(
-        f"cluster {where!r} must be {', '.join(CLUSTERS)}, or an address such as "
-        f"tcp://host:8786, tls://host:8786 or ssh://host1,host2{suggestion(where, CLUSTERS)}"
+        f"cluster {where!r} must be {', '.join(KINDS)}, or an address such as "
+        f"tcp://host:8786, tls://host:8786 or ssh://host1,host2{suggestion(where, KINDS)}"
     )
 
 
