@@ -25,16 +25,8 @@ class DataAbsentError(CppclError):
     """The pictures of an experiment are not here."""
 
 
-class UpToScores(Selection):
-    """Every stage but the report of the experiment."""
-
-    def runs(self, stage: str) -> bool:
-        """Whether the chain goes as far as this stage."""
-        return stage != "report"
-
-
-class StoredScores(UpToScores):
-    """The same, where all of it must be stored."""
+class StoredScores(Selection):
+    """Every stage up to scores, all of which must be stored."""
 
     def mode(self, stage: str) -> Mode:
         """Nothing but the table of the data set is made."""
@@ -115,7 +107,7 @@ class Runs:
     def find(self, run: RunOptions, experiment: Experiment) -> Found:
         """Take what is stored, else what an earlier version recorded, else compute it."""
         try:
-            chain: Chain = StoredChain(experiment, self.workspace, StoredScores())
+            chain: Chain = StoredChain(experiment, self.workspace, StoredScores(until="evaluate"))
             return chain.run().scores[run.protocol]
         except StageNotStoredError:
             pass
@@ -129,7 +121,11 @@ class Runs:
                     )
                     return found
         say(f"running {experiment.name}, {run.protocol}")
-        return Chain(experiment, self.workspace, UpToScores()).run().scores[run.protocol]
+        return (
+            Chain(experiment, self.workspace, Selection(until="evaluate"))
+            .run()
+            .scores[run.protocol]
+        )
 
 
 def with_methods(experiment: Experiment, protocol: str, methods: Sequence[str]) -> Experiment:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,7 +186,18 @@ def test_quick_runs_the_quick_values_on_one_split(done: Done) -> None:
     rows = done.artifact.text("alpha_alpha.csv").splitlines()
     assert [row.split(",")[1] for row in rows[1:]] == ["0.01", "0.1"]
     # alpha = 0.01 is the table's own; of the surface no curriculum, one of either side, and both.
-    assert len(done.trained) == 1 + 1 + 4
+    store = done.workspace.store
+    options: list[Any] = [a.parameters["options"] for a in store.artifacts("train")]
+    learned = [(o["alpha"], o["mu"], o["curricula"]) for o in options if "alpha" in o]
+    assert sorted(learned) == [
+        (0.01, 0.0, "both"),
+        *[(0.01, 0.5, "both")] * 2,
+        (0.01, 0.5, "image"),
+        (0.01, 0.5, "sketch"),
+        (0.1, 0.5, "both"),
+    ]
+    # Each once, beside the cosine.
+    assert len(done.trained) == len(learned) + 1
     binary = done.artifact.text("binary.csv")
     assert "codes are shorter than 8 entries" in binary
 
@@ -222,58 +232,3 @@ def test_some_items_alone(done: Done, description: Path) -> None:
     alone = reproduce(description, done.workspace, quick=True, items=["alpha"])
     assert alone.state.is_completed()
     assert list(alone.summary["items"]) == ["alpha"]
-
-
-def test_a_recorded_run_stands_for_what_is_not_stored(
-    done: Done, description: Path, tmp_path: Path
-) -> None:
-    """As where a newer version of a method has another key: its options are the same."""
-    record = recorded_run(done, description)
-    changed = tmp_path / "own"
-    changed.mkdir()
-    for name in ("gone.yaml", "small.yaml"):
-        (changed / name).write_text((description.parent / name).read_text())
-    experiment = yaml.safe_load((description.parent / "tiny.yaml").read_text())
-    experiment["name"] = "recorded"
-    # New here and null, so the same; but a key of its own.
-    experiment["protocols"]["instance"]["methods"]["cprl"]["n_components"] = None
-    (changed / "tiny.yaml").write_text(yaml.safe_dump(experiment, sort_keys=False))
-    record["configuration"]["name"] = record["experiment"] = "recorded"
-    for method in record["configuration"]["protocols"]["instance"]["methods"].values():
-        method.pop("seed", None)
-    place = done.workspace
-    place.record_run("recorded", "20200101T000000000000Z", record)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cppcl.model.CPRL.version", 99)
-        found = reproduce(changed / "small.yaml", place, quick=True, items=["pictures"])
-        assert found.trained == []
-        assert any(
-            "taken from the recorded run recorded-2020" in n for n in found.summary["notes"]
-        )
-        anew = reproduce(changed / "small.yaml", place, quick=True, items=["pictures"], anew=True)
-        assert len(anew.trained) == 1
-        # What is stored goes before what is recorded.
-        third = reproduce(changed / "small.yaml", place, quick=True, items=["pictures"])
-    assert third.artifact.inputs == anew.artifact.inputs != found.artifact.inputs
-
-
-def recorded_run(done: Done, description: Path) -> dict[str, Any]:
-    """Record of the experiment as `cppcl run` leaves it."""
-    from flows.load import load_experiment
-
-    experiment = load_experiment(str(description.parent / "tiny.yaml"), ["seeds=[0]"])
-    inputs = done.artifact.inputs
-    evaluations = {
-        "instance": {
-            "cprl": [str(inputs["table1.0.0"])],
-            "centred_cosine": [str(inputs["table1.1.0"])],
-        }
-    }
-    made: dict[str, Any] = json.loads(experiment.model_dump_json())
-    return {
-        "experiment": "tiny",
-        "artifacts": {},
-        "all_artifacts": [],
-        "configuration": made,
-        "evaluations": evaluations,
-    }

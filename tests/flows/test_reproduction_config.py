@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 
 from cppcl.datasets import DATASETS
 from cppcl.errors import InputError
+from flows.load import load_experiment
 from flows.reproduction_config import (
     ScoresItem,
     SensitivityItem,
@@ -18,7 +20,7 @@ from flows.reproduction_config import (
     load_reproduction,
     reproductions,
 )
-from flows.reproduction_runs import Runs, same, with_methods
+from flows.reproduction_runs import Runs, recorded, same, with_methods
 from tasks.workspace import Workspace
 
 
@@ -156,3 +158,31 @@ def test_unknown_names(tmp_path: Path) -> None:
 )
 def test_same_options(now: Any, old: Any, alike: bool) -> None:
     assert same(now, old) is alike
+
+
+def test_a_recorded_run_with_the_same_options_is_found() -> None:
+    experiment = load_experiment("emoji", ["seeds=[2, 0]"])
+    whole = json.loads(load_experiment("emoji").model_dump_json())
+    methods = whole["protocols"]["category"]["methods"]
+    keys = {name: [f"evaluate/{n:032x}" for n in range(3)] for name in methods}
+    record = {"configuration": whole, "evaluations": {"category": keys}}
+    only = with_methods(experiment, "category", ["cprl", "class_cca"])
+    found = recorded(record, only, "category")
+    assert found is not None
+    assert {name: [r.key[-1] for r in refs] for name, refs in found.items()} == {
+        "cprl": ["2", "0"],
+        "class_cca": ["2", "0"],
+    }
+    # Options that were not known when it was made are the same.
+    del methods["cprl"]["seed"], whole["more_features"]
+    assert recorded(record, only, "category") == found
+    assert recorded(record, only, "instance") is None
+    assert recorded({"evaluations": {}}, only, "category") is None
+    other = with_methods(load_experiment("emoji", ["seeds=[9]"]), "category", ["cprl"])
+    assert recorded(record, other, "category") is None
+    methods["cprl"]["beta"] = 0.5
+    assert recorded(record, only, "category") is None
+    alone = with_methods(experiment, "category", ["class_cca"])
+    assert recorded(record, alone, "category") == {"class_cca": found["class_cca"]}
+    whole["features"]["image"]["network"] = "another"
+    assert recorded(record, alone, "category") is None
