@@ -132,6 +132,8 @@ def test_the_whole_chain_is_measured(
             assert row["peak_memory_bytes"] > 50e6
     assert whole["stages"]["extract"]["bytes"] > 4 * 256 * 4 * small["samples"] * 0.2
     assert set(whole["metrics"]) == {"category", "unseen"}
+    for number in whole["workers"].values():
+        assert number > 0
     assert list(report["projection"]["stages"]) == stages
     for stage in stages:
         assert f"\n  {stage} " in result.stderr
