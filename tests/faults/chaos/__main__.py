@@ -1,0 +1,96 @@
+"""Faults by the hundred, and what becomes of a store.
+
+Run from the project's folder::
+
+    python tests/faults/chaos --store 500 [--seed 0] [--share I/N] [--only NUMBER]
+                              [--json FILE] [--read FILE ...] [--markdown FILE]
+
+``--store`` puts faults into a store, one after the other (`store_faults`). The same seed gives
+the same faults; ``--only`` does one of them again, ``--share 0/4`` every fourth, beginning with
+the first, so that four processes do all. ``--json`` appends a line for each; ``--read`` takes the
+outcomes from such files instead. ``--markdown docs/reliability.md`` writes the table of outcomes
+between the marks of that page. The exit code is 1 if anything was not as it must be; a process
+that takes more than two minutes counts as hung, or ``--patience`` times that on a busy machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import children
+from outcomes import Outcome, markdown, write_section
+
+
+def main() -> int:
+    """Run what is asked for; 1 if anything was not as it must be."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--store", type=int, default=0, metavar="N", help="faults in a store")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--share", default="0/1", metavar="I/N", help="every N-th fault, from I")
+    parser.add_argument("--read", type=Path, nargs="+", default=[], metavar="FILE")
+    parser.add_argument("--only", type=int, metavar="NUMBER", help="one of the faults, from 0")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="every fault and its outcome")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="page with the table")
+    parser.add_argument("--patience", type=float, default=1, metavar="FACTOR")
+    options = parser.parse_args()
+    children.TIMEOUT_S *= options.patience
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # children are forked: no threads before
+    found: dict[str, list[Outcome]] = read(options.read)
+    with tempfile.TemporaryDirectory(prefix="cppcl-chaos-") as folder:
+        if options.store and not options.read:
+            import zarr  # noqa: F401  imported once here, and not used: children are forked
+            from store_faults import Harness
+
+            store = Harness(Path(folder)).faults(options.store, options.seed)
+            found["store"] = carry_out("store", store, options)
+    if options.markdown:
+        for part, outcomes in found.items():
+            asked = getattr(options, part) or len(outcomes)
+            write_section(options.markdown, part, markdown(part, outcomes, asked, options.seed))
+    wrong = sum(bool(outcome.wrong) for outcomes in found.values() for outcome in outcomes)
+    print(f"{sum(map(len, found.values()))} faults, {wrong} with a wrong outcome")
+    return 1 if wrong else 0
+
+
+def carry_out(
+    part: str, faults: Iterable[Callable[[], Outcome]], options: argparse.Namespace
+) -> list[Outcome]:
+    """Do the faults one by one; each is told, and written, as soon as it is done."""
+    outcomes = []
+    started = time.monotonic()
+    first, every = map(int, options.share.split("/"))
+    for number, fault in enumerate(faults):
+        if number % every != first or options.only not in (None, number):
+            continue
+        outcome = fault()
+        outcomes.append(outcome)
+        if outcome.wrong or options.only is not None:
+            print(f"{part} {number}: {dataclasses.asdict(outcome)}", flush=True)
+        if options.json:
+            line = json.dumps({"part": part, "number": number, **dataclasses.asdict(outcome)})
+            with options.json.open("a") as stream:
+                stream.write(line + "\n")
+    print(f"{part}: {len(outcomes)} faults in {time.monotonic() - started:.0f} s", flush=True)
+    return outcomes
+
+
+def read(files: list[Path]) -> dict[str, list[Outcome]]:
+    """Outcomes that were written before, in the order of their numbers."""
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    found: dict[str, list[Outcome]] = {}
+    for line in sorted(lines, key=lambda line: int(line["number"])):
+        part, _ = line.pop("part"), line.pop("number")
+        found.setdefault(part, []).append(Outcome(**line))
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
