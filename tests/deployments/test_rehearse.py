@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import flows.rehearse
-from flows.rehearse import Size, read_rehearsal, rehearse
+from flows.rehearse import Size, read_rehearsal, rehearse, stage_figures
+from storage import Reference
 from tasks.progress import listening
 
 Command = Callable[..., Any]
@@ -108,6 +109,34 @@ def test_a_run_that_would_take_too_long_is_left_out(measured: list[int], tmp_pat
     assert report["projection"]["stages"]["extract"]["seconds"] == pytest.approx(224_000 / 250)
     rehearse("tuberlin", 1000, workspace=tmp_path, seconds=21)
     assert measured == [250, 1000]
+
+
+@pytest.mark.parametrize(
+    ("cached", "seconds", "peak"), [(False, 9.0, 300), (True, 5.0, 200)], ids=["run", "stored"]
+)
+def test_a_stored_stage_shows_what_its_own_run_took(
+    cached: bool, seconds: float, peak: int, tmp_path: Path
+) -> None:
+    class Artifact:
+        path = tmp_path
+        run: ClassVar[dict[str, Any]] = {"seconds": 2.5, "peak_memory_bytes": 200}
+
+    class Store:
+        def open(self, reference: Any) -> Artifact:
+            return Artifact()
+
+    (tmp_path / "file").write_bytes(bytes(10))
+    summary = {
+        "seconds": {"extract": 0.1 if cached else 9.0},
+        "cached": {"extract": cached},
+    }
+    found = stage_figures(
+        Store(),  # type: ignore[arg-type]
+        [Reference("extract", "a" * 32), Reference("extract", "b" * 32)],
+        {"extract": 300},
+        summary,
+    )
+    assert found == {"artifacts": 2, "seconds": seconds, "bytes": 20, "peak_memory_bytes": peak}
 
 
 @pytest.mark.flow
