@@ -289,7 +289,7 @@ def retrieval_time(store: Store, item: Measured) -> Shown:
         rows.append(Row(series.title, cells, series.artifacts, (), series.about.get("note", "")))
         places[series.title] = (1000 * total, mean)
     columns = [score_title(score), "describe", "encode", "rank", "together"]
-    caption = "Milliseconds of one query on one core: describe the sketch, find its code, rank"
+    caption = "Milliseconds of processor time of a query: describe the sketch, find its code, rank"
     figures = []
     if places:
         title = score_title(score)
@@ -297,7 +297,7 @@ def retrieval_time(store: Store, item: Measured) -> Shown:
             Figure(
                 item.name,
                 "Time of a query against the score",
-                Points("milliseconds of a query", title, places),
+                Points("milliseconds of processor time", title, places),
             )
         ]
     return {"tables": [Table(item.name, caption, columns, rows)], "figures": figures}
