@@ -31,6 +31,7 @@ from flows.reproduction_config import (
     load_reproduction,
 )
 from flows.reproduction_runs import DataAbsentError, Runs
+from flows.watching import tell_failure
 from storage import Reference, StoreError
 from tasks.binary_codes import binary_codes
 from tasks.evaluate import evaluate
@@ -49,7 +50,12 @@ def run_name() -> str:
 
 
 @flow(
-    name="cppcl-reproduce", flow_run_name=run_name, validate_parameters=True, persist_result=False
+    name="cppcl-reproduce",
+    flow_run_name=run_name,
+    validate_parameters=True,
+    persist_result=False,
+    on_failure=[tell_failure],
+    on_crashed=[tell_failure],
 )
 def run_reproduction(
     dataset: str,

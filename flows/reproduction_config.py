@@ -134,14 +134,18 @@ class AxisOptions(Options):
     )
     statement: str = Field("", description="Its words")
     errata: Errata = Field((), description="Errata that matter")
-    without: tuple[str, ...] = Field((), description="What is changed instead where the value is 0")
+    without: tuple[str, ...] = Field(
+        (), description="What is changed instead where the value is 0"
+    )
     seconds: Literal["sketch", "image"] | None = Field(
         None, description="Whose curriculum scores are timed"
     )
 
     def changes(self, value: Any) -> list[str]:
         """Changes that set the option to a value."""
-        set_to = list(self.without) if self.without and not value else [override(self.option, value)]
+        set_to = (
+            list(self.without) if self.without and not value else [override(self.option, value)]
+        )
         return [*self.overrides, *set_to]
 
     def chosen(self, quick: bool) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from tasks.progress import listening
 _BY_HAND = {
     "cppcl-sweep": ("sweep", "experiment"),
     "cppcl-index": ("index", "model", "folder"),
+    "cppcl-reproduce": ("reproduce", "dataset"),
 }
 """Commands that do what a flow does: words, and names of parameters."""
 
@@ -29,6 +30,7 @@ _FLAGS = {
     "only": "--only",
     "until": "--until",
     "name": "--name",
+    "items": "--only",
     "workspace": "--workspace",
 }
 """What a command is told by, of parameters."""
@@ -133,6 +135,7 @@ def going_on(flow: str, parameters: dict[str, Any], deployment: str | None) -> s
     words = ["cppcl", *_BY_HAND.get(flow, ("run", "experiment"))]
     words = [str(given.get(word, word)) for word in words]
     words += [str(option) for option in given.get("options", ())]
+    words += ["--quick"] * bool(given.get("quick"))
     for name, flag in _FLAGS.items():
         values = given.get(name, [])
         for value in values if isinstance(values, list) else [values]:

@@ -138,6 +138,11 @@ def test_how_to_go_on_with_a_deployed_run() -> None:
     ("flow", "parameters", "command"),
     [
         (
+            "cppcl-reproduce",
+            {"dataset": "pacs", "quick": True, "items": ["costs", "top5"], "anew": False},
+            "cppcl reproduce pacs --quick --only costs --only top5",
+        ),
+        (
             "cppcl",
             {"experiment": "emoji", "overrides": ["alpha=1"], "only": "train", "force": ["train"]},
             "cppcl run emoji --set alpha=1 --only train",
