@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from deployments.gallery_arguments import add_gallery_commands
+from deployments.store_arguments import add_store_commands
 from tasks.stages import STAGES
 
 DONE, FAILED, WRONG_USE = 0, 1, 2
@@ -234,26 +235,7 @@ def build_parser() -> argparse.ArgumentParser:
     splits.add_argument("name", metavar="NAME", help="data set")
     splits.add_argument("--output", type=Path, required=True, metavar="DIR", help="where to")
 
-    store = command("store", "store", "look after the stored artifacts")
-    store.add_argument(
-        "action",
-        choices=("ls", "show", "verify", "gc"),
-        help="ls: one line an artifact; show: how artifacts were made; verify: read all, or "
-        "some, back; gc: remove what neither the latest run of an experiment nor a gallery uses",
-    )
-    store.add_argument(
-        "keys",
-        nargs="*",
-        metavar="KEY",
-        help="key, its beginning, or stage/key; for ls the name of a stage",
-    )
-    store.add_argument(
-        "--repair",
-        action="store_true",
-        help="verify: keep what is whole of a damaged artifact, so that a run makes only the rest",
-    )
-    store.add_argument("--dry-run", action="store_true", help="gc: say what would go")
-
+    add_store_commands(commands, command)
     add_gallery_commands(command)
 
     serve = command("serve", "serve", "a page on which a drawing finds pictures, and a JSON API")

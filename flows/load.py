@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -221,4 +222,5 @@ def _takes_text(options: Options, path: tuple[str, ...]) -> bool:
     if not isinstance(owner, BaseModel):
         return False
     annotation = type(owner).model_fields[path[-1]].annotation
-    return bool({str, Path} & {annotation, *get_args(annotation)})
+    either = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ()
+    return bool({str, Path} & {annotation, *either})

@@ -98,6 +98,7 @@ def update_index(
     """
     if name is not None:
         check_name(workspace, name)
+    workspace.find_model(model)  # or its error, before anything is written
     with _alone(workspace, name), workspace.store.in_use():
         results = _index(workspace, model, folder, max_bad_share)
         table, features, codes = (result.reference for result in results)

@@ -123,6 +123,7 @@ def test_wrong_arguments_exit_with_2(arguments: list[str], cppcl: Command) -> No
         (["store", "show"], "needs the KEY"),
         (["store", "show", "abcdef"], "'abcdef' names no artifact"),
         (["store", "verify", "abcdef"], "'abcdef' names no artifact"),
+        (["store", "verify", "--repair", "abcdef"], "'abcdef' names no artifact"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

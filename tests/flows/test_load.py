@@ -366,6 +366,13 @@ def test_overrides_apply_in_order(
     assert load_experiment(file, ["description=a=b"]).protocols["instance"].description == "a=b"
 
 
+def test_a_list_of_names_is_a_list(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    changed = load_experiment(write(configuration), ["directives=[--mem=4G, --exclusive]"])
+    assert changed.compute.slurm.directives == ("--mem=4G", "--exclusive")
+
+
 def test_an_override_of_one_side_leaves_its_alias_alone(
     configuration: dict[str, Any], write: Callable[[Any], str]
 ) -> None:
