@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, quote, urlencode
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
 from cppcl.curriculum.given_answers import Kind, check_annotator
@@ -23,6 +22,7 @@ from deployments.annotate.session import Question, Session
 from deployments.web.pictures import PictureFile, Pictures
 from deployments.web.requests import decode, read_body, wants_json
 from deployments.web.security import Access, guard
+from deployments.web.templating import environment
 
 LARGEST_FORM = 16 * 2**10
 LARGEST_IMPORT = 32 * 2**20
@@ -45,13 +45,7 @@ def make_app(session: Session, access: Access) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.middleware("http")(guard(access))
     pictures = pictures_of(session.annotated)
-    templates = Environment(
-        loader=PackageLoader("deployments.annotate"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = environment("deployments.annotate")
     files = resources.files("deployments.annotate") / "static"
     static = {name: (files / name).read_bytes() for name in STATIC}
     sides = tuple(session.annotated.sides)

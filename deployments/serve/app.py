@@ -12,7 +12,6 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
 from cppcl.errors import CppclError, InputError, PictureError
@@ -26,6 +25,7 @@ from deployments.serve.uploads import LARGEST_FILE, UploadError
 from deployments.serve.work import BusyError, Work
 from deployments.web.requests import read_body, wants_json
 from deployments.web.security import HEADERS, Access, guard
+from deployments.web.templating import environment
 
 LARGEST_BODY = LARGEST_FILE * 4 // 3 + 4096
 BODY_SECONDS = 15.0
@@ -71,9 +71,7 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
     )
     app.middleware("http")(guard(access))
     app.add_middleware(Measured, metrics=metrics)
-    templates = Environment(
-        loader=PackageLoader("deployments.serve"), autoescape=True, undefined=StrictUndefined
-    )
+    templates = environment("deployments.serve")
     files = resources.files("deployments.serve") / "static"
     static = {name: (files / name).read_bytes() for name in STATIC}
 

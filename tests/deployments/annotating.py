@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import unescape
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
-SECONDS = 120.0
+from tests.deployments.processes import started
+
 JSON = {"Accept": "application/json"}
 Question = dict[str, Any]
 
@@ -68,26 +64,7 @@ def serving(place: Any, *arguments: object) -> Iterator[tuple[subprocess.Popen[s
 
     A port among the arguments comes last and so holds.
     """
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "deployments.cli", "annotate", "shapes"),
-            *("--port", "0", "--workspace", str(place.root), *map(str, arguments)),
-        ],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    timer = threading.Timer(SECONDS, process.kill)
-    timer.start()
-    try:
-        assert process.stdout
-        assert process.stderr
-        address = process.stdout.readline().strip()
-        assert address.startswith("http"), process.stderr.read()
-        yield process, address
-    finally:
-        process.kill()
-        process.communicate()
-        timer.cancel()
+    with started(
+        *("annotate", "shapes", "--port", "0", "--workspace", place.root, *arguments)
+    ) as found:
+        yield found

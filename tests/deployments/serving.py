@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +17,7 @@ from PIL import Image
 
 from storage import Reference
 from tasks.workspace import Workspace
-
-ROOT = Path(__file__).parents[2]
-SECONDS = 120.0
+from tests.deployments.processes import started
 
 
 def train_shapes(place: Workspace, root: Path, *, name: str = "shapes", share: float = 0.5) -> Any:
@@ -103,29 +99,8 @@ def saved(picture: np.ndarray | Image.Image, form: str = "PNG", **options: Any) 
 @contextmanager
 def serving(place: Workspace, *arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Start ``cppcl serve`` as a user does; gives its process and its address."""
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "deployments.cli", "serve", *map(str, arguments)),
-            *("--port", "0", "--workspace", str(place.root)),
-        ],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    timer = threading.Timer(SECONDS, process.kill)
-    timer.start()
-    try:
-        assert process.stdout
-        assert process.stderr
-        address = process.stdout.readline().strip()
-        assert address.startswith("http"), process.stderr.read()
-        yield process, address
-    finally:
-        process.kill()
-        process.communicate()
-        timer.cancel()
+    with started("serve", *arguments, "--port", "0", "--workspace", place.root) as found:
+        yield found
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.deployments.annotating import SECONDS, serving
+from tests.deployments.annotating import serving
 from tests.deployments.browsing import (
     SCREENS,
     accessibility_faults,
@@ -22,6 +22,7 @@ from tests.deployments.browsing import (
     missing,
     opened,
 )
+from tests.deployments.processes import SECONDS
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 READY = "#answer[aria-busy=false]"

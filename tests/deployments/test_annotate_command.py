@@ -23,7 +23,8 @@ from cppcl.errors import CppclError, InputError
 from deployments.annotate.database import AnswerDatabase
 from deployments.annotate.samples import gather
 from deployments.annotate.session import Session
-from tests.deployments.annotating import SECONDS, serving
+from tests.deployments.annotating import serving
+from tests.deployments.processes import SECONDS
 
 Command = Callable[..., Any]
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from deployments.web import patience
-from tests.deployments.serving import SECONDS, in_thread
+from tests.deployments.processes import SECONDS
+from tests.deployments.serving import in_thread
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 

@@ -18,7 +18,8 @@ from deployments.serve.app import make_app
 from deployments.serve.uploads import decode_base64
 from deployments.serve.work import Work
 from deployments.web.security import access_for
-from tests.deployments.serving import SECONDS, in_thread, saved
+from tests.deployments.processes import SECONDS
+from tests.deployments.serving import in_thread, saved
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 MISSING = importlib.util.find_spec("playwright") is None or CHROMIUM is None

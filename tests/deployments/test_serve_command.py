@@ -17,7 +17,8 @@ import pytest
 
 from tasks.model import Model
 from tasks.workspace import Workspace
-from tests.deployments.serving import SECONDS, encoded, saved, serving, train_shapes
+from tests.deployments.processes import SECONDS
+from tests.deployments.serving import encoded, saved, serving, train_shapes
 
 
 def test_it_searches_and_ends_in_order(served_place: Workspace) -> None:
