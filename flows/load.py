@@ -23,6 +23,9 @@ Read = TypeVar("Read", bound=Options)
 NAMED = {"missing", "value_error"}
 """Kinds of errors whose message leaves no value to be shown."""
 
+CHOOSING = {"name", "sketch", "image"}
+"""Last parts of the paths of options that choose an extractor."""
+
 
 class Loader(yaml.SafeLoader):
     """Safe loader that refuses a key given twice: YAML forbids it, PyYAML takes the last."""
@@ -61,7 +64,8 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
         ``emoji``, ... or the path of a YAML file. Paths inside a file are relative to it.
     overrides : sequence of str
         ``key=value``. A key is a dotted path or any ending of one (``alpha``, ``cprl.alpha``):
-        every option of the configuration that ends so is set.
+        every option of the configuration that ends so is set. What describes a side and what
+        scores it are never chosen by one override: ``features.sketch.name`` says which is meant.
 
     Raises
     ------
@@ -190,6 +194,7 @@ def _apply(
         near = difflib.get_close_matches(key, sorted(endings), n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise InputError(f"--set {key}: {owner} has no such option{hint}")
+    _refuse_two_roles(key, matches)
     for path in matches:
         part = data
         for name in path[:-1]:
@@ -198,6 +203,21 @@ def _apply(
             part[name] = dict(found) if isinstance(found, dict) else {}
             part = part[name]
         part[path[-1]] = _value(override, text.strip(), _takes_text(options, path))
+
+
+def _refuse_two_roles(key: str, matches: Sequence[tuple[str, ...]]) -> None:
+    """Refuse to choose one extractor as the feature and as the score of a side.
+
+    A score is one value a picture, so that hardly any extractor is meant as both, and the run
+    would say so only after extraction.
+    """
+    chosen = [path for path in matches if path[-1] in CHOOSING]
+    if len({path[0] == "curriculum" for path in chosen}) == 2:
+        names = [".".join(path) for path in chosen]
+        raise InputError(
+            f"--set {key}: it could mean {', '.join(names[:-1])} or {names[-1]}, what describes "
+            "pictures or what scores them; write in full which"
+        )
 
 
 def _value(override: str, text: str, is_text: bool) -> Any:

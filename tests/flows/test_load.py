@@ -373,6 +373,21 @@ def test_a_list_of_names_is_a_list(
     assert changed.compute.slurm.directives == ("--mem=4G", "--exclusive")
 
 
+def test_an_ending_that_only_one_role_has_chooses_an_extractor(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    configuration["features"]["sketch"] = {"name": "pixels"}
+    score = configuration["curriculum"]["sketch"]["name"]
+    overrides = ["features.sketch.name=hog", "sketch.rho=0.5"]
+    changed = load_experiment(write(configuration), overrides)
+    assert changed.features.sketch.registered_name == "hog"
+    assert changed.curriculum.sketch.registered_name == score
+    assert changed.curriculum.sketch.rho == 0.5
+    del configuration["curriculum"]
+    changed = load_experiment(write(configuration), ["sketch.name=hog"])
+    assert changed.features.sketch.registered_name == "hog"
+
+
 def test_an_override_of_one_side_leaves_its_alias_alone(
     configuration: dict[str, Any], write: Callable[[Any], str]
 ) -> None:
@@ -403,6 +418,8 @@ def test_the_packaged_text_is_not_changed_by_overrides() -> None:
         ("a..b=3", r"--set 'a\.\.b=3' must read key=value"),
         ("alhpa=1", r"--set alhpa: the experiment has no such option; did you mean .*alpha"),
         ("instance.cprl.alpha=1", r"has no such option"),
+        ("sketch.name=hog", r"it could mean features\.sketch\.name or curriculum\.sketch\.name,"),
+        ("image={name: hog}", r"it could mean features\.image or curriculum\.image,"),
         ("rho=[1", r"the value is not valid YAML"),
         ("rho=2", r"curriculum\.rho: .*got 2"),
         ("rho=high", r"curriculum\.rho: .*got 'high'"),
