@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Self, TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
@@ -77,8 +79,28 @@ class Terminal:
             self._said.add(text)
             self.console.print(Text(text))
 
-    def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Show a table."""
+    def table(
+        self,
+        title: str,
+        header: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        last_whole: bool = False,
+    ) -> None:
+        """Show a table.
+
+        Parameters
+        ----------
+        title : str
+            Line above it.
+        header : sequence of str
+            Names of the columns.
+        rows : sequence of sequences of str
+            Cells; what a narrow terminal has no room for is folded.
+        last_whole : bool
+            Whether cells of the last column, such as paths to be copied, stay on one line. In a
+            terminal that is narrower than the table, the terminal itself then breaks the lines.
+        """
         table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
         for name, values in zip(header, zip(*rows, strict=True), strict=True) if rows else ():
             known = [value for value in values if value != MISSING]
@@ -86,4 +108,8 @@ class Terminal:
             table.add_column(name, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*map(Text, row))
-        self.console.print(table)
+        if last_whole:
+            unlimited = self.console.options.update(width=sys.maxsize)
+            needed = Measurement.get(self.console, unlimited, table).maximum
+            table.width = needed if needed > self.console.width else None
+        self.console.print(table, crop=not last_whole)

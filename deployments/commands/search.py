@@ -23,5 +23,6 @@ def main(options: Namespace) -> int:
         f"nearest to {options.picture}",
         ["rank", "similarity", "label", "picture"],
         [[str(m.rank), f"{m.similarity:.4f}", m.label, str(m.path)] for m in matches],
+        last_whole=True,
     )
     return 0

@@ -29,6 +29,29 @@ def test_numbers_are_aligned_at_their_end(stream: io.StringIO) -> None:
     assert lines == ["        0.25   a", "     -0.0251   b"]
 
 
+class NarrowTerminal(io.StringIO):
+    """A terminal, as wide as COLUMNS says."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("columns", ["20", "60"])
+def test_the_last_column_stays_whole(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("TERM", "dumb")
+    path = "/pictures of mine/" + "a-long-folder/" * 12 + "fox.png"
+    rows = [["1", "0.25", "mammal", path], ["2", "0.2", "", "/short.png"]]
+    header = ["rank", "similarity", "label", "picture"]
+    shown = NarrowTerminal()
+    Terminal(shown).table("nearest to " + path, header, rows, last_whole=True)
+    lines = [line.rstrip() for line in shown.getvalue().splitlines()]
+    assert f"     1         0.25   mammal   {path}" in lines
+    folded = NarrowTerminal()
+    Terminal(folded).table("", header, rows)
+    assert path not in folded.getvalue()
+
+
 def test_parameters_are_cut_to_a_width() -> None:
     parameters = {"method": "cprl", "alpha": 0.01}
     assert shorten(parameters, 60) == "method=cprl, alpha=0.01"
