@@ -24,6 +24,9 @@ TOLERANCE = 0.01
 """How far a score may fall, as a share: one point of a per cent."""
 
 Entry = dict[str, Any]
+_OF_ENTRIES = frozenset(
+    ("run", "model", "protocol", "method", "score_name", "score", "test", "promoted", "bar")
+)
 
 
 @dataclass(frozen=True)
@@ -239,7 +242,18 @@ def _read(workspace: Workspace, experiment: str) -> dict[str, list[Entry]]:
         return {"promoted": [], "withdrawn": []}
     workspace.promoted(experiment)
     state = json.loads(path.read_text())
-    return {"promoted": state["promoted"], "withdrawn": state.get("withdrawn", [])}
+    kept = {"promoted": state["promoted"], "withdrawn": state.get("withdrawn", [])}
+    for kind, entries in kept.items():
+        if not isinstance(entries, list):
+            raise InputError(f"{path}: {kind} is no list of entries; put it back as it was")
+        for number, entry in enumerate(entries):
+            missing = _OF_ENTRIES.difference(entry if isinstance(entry, dict) else ())
+            if missing:
+                raise InputError(
+                    f"{path}: {kind}[{number}] has no {min(missing)}; remove the file to serve "
+                    "the latest run, or put it back as it was"
+                )
+    return kept
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import asyncio
 
 from fastapi import Request
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from cppcl.errors import InputError
 
@@ -21,7 +22,7 @@ async def read_body(request: Request, largest: int, seconds: float | None = None
     Raises
     ------
     HTTPException
-        It is larger than allowed (413), or took longer (408).
+        It is larger than allowed (413), took longer (408), or whoever sent it has gone (400).
     """
     body = bytearray()
     try:
@@ -32,6 +33,8 @@ async def read_body(request: Request, largest: int, seconds: float | None = None
                     raise HTTPException(413, f"More than {largest} bytes were sent.")
     except TimeoutError as error:
         raise HTTPException(408, f"The request was not whole after {seconds} s.") from error
+    except ClientDisconnect as error:
+        raise HTTPException(400, "The connection ended before the request was whole.") from error
     return bytes(body)
 
 

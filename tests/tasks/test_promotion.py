@@ -224,6 +224,28 @@ def test_a_damaged_file_is_named(place: Workspace, record: Runs) -> None:
         place.find_model("shapes")
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda state: state["promoted"][0].pop("score_name"), r"promoted\[0\] has no score_name"),
+        (lambda state: state["withdrawn"].append(5), r"withdrawn\[0\] has no bar"),
+        (lambda state: state.update(withdrawn=3), "withdrawn is no list"),
+    ],
+)
+def test_a_damaged_entry_is_named(
+    place: Workspace, record: Runs, change: Callable[[Any], Any], said: str
+) -> None:
+    record(0.5)
+    promote(place, "shapes")
+    file = place.promotions / "shapes.json"
+    state = json.loads(file.read_text())
+    change(state)
+    file.write_text(json.dumps(state))
+    for act in (promote, take_back, history):
+        with pytest.raises(InputError, match=rf"shapes\.json: {said}"):
+            act(place, "shapes")
+
+
 def test_gc_keeps_what_is_served_and_what_was_before(
     place: Workspace, record: Runs, cppcl: Callable[..., Any]
 ) -> None:
