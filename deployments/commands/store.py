@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -114,11 +115,16 @@ def shorten_list(numbers: list[int]) -> str:
 def finishing(workspace: Workspace, unfinished: list[str]) -> str:
     """Commands that make what is missing, as far as the records of runs tell."""
     users = {
-        record["experiment"]
+        record["experiment"]: record.get("index")
         for record in workspace.run_records().values()
         if not set(unfinished).isdisjoint(record["all_artifacts"])
     }
-    commands = [f"cppcl run {name} --workspace {workspace.root}" for name in sorted(users)]
+    commands = []
+    for name, index in sorted(users.items(), key=lambda user: user[0]):
+        command = f"run {name}"
+        if index:
+            command = shlex.join(["index", index["model"], index["folder"], "--name", name])
+        commands.append(f"cppcl {command} --workspace {workspace.root}")
     return "; ".join(commands) or "run the experiments that used them again"
 
 

@@ -85,3 +85,20 @@ def test_what_is_mended_at_once_needs_no_run(
         f"{artifacts[0].reference}: mended; it is whole",
     ]
     assert workspace.store.verify() == []
+
+
+def test_an_index_is_finished_by_indexing(
+    workspace: Workspace, artifacts: list[Artifact], cppcl: Callable[..., Any]
+) -> None:
+    gallery, _ = workspace.store.get_or_create(
+        Recipe("encode", "1", {"of": "gallery"}), lambda w: w.put_text("codes.txt", "codes")
+    )
+    record = {"experiment": "holiday", "artifacts": {}, "all_artifacts": [str(gallery.reference)]}
+    record["index"] = {"model": "first", "folder": "/my pictures"}
+    workspace.record_run("holiday", "20260101T000000000000Z", record)
+    (gallery.path / "files/codes.txt").write_text("other")
+    told = cppcl("store", "verify", "--repair", "--workspace", workspace.root).stdout
+    assert told.splitlines()[-1] == (
+        "1 artifacts are to be finished: cppcl index first '/my pictures' --name holiday "
+        f"--workspace {workspace.root}"
+    )
