@@ -17,6 +17,7 @@ from cppcl.retrieval import (
     nearest,
     prepared_rows,
 )
+from cppcl.validation import check_number
 
 SPARSE_BELOW = 0.1
 """Share of entries that are not zero, below which codes are held by atom."""
@@ -83,8 +84,9 @@ class Gallery:
         InputError
             As `cppcl.retrieval.nearest`.
         """
+        check_number("k", k, least=1, whole=True)
         queries = checked_codes("query_codes", query_codes)
-        if self.metric == "intersection" or k < 1 or queries.shape[1] != self.codes.shape[1]:
+        if self.metric == "intersection" or queries.shape[1] != self.codes.shape[1]:
             return nearest(queries, self.codes, k, metric=self.metric)  # or its error
         k = min(k, len(self.codes))
         indices = np.empty((len(queries), k), np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cppcl.errors import InputError
+from cppcl.validation import check_number
 
 Metric = Literal["cosine", "l2", "intersection"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -66,8 +67,7 @@ def nearest(
         length, or an unknown metric.
     """
     queries, gallery = _checked_pair(query_codes, gallery_codes, metric, chunk)
-    if k < 1:
-        raise InputError(f"k is {k}; ask for at least 1 neighbour")
+    check_number("k", k, least=1, whole=True)
     k = min(k, len(gallery))
     indices = np.empty((len(queries), k), np.int64)
     similarities = np.empty((len(queries), k), floating_type(queries, gallery))

@@ -73,7 +73,7 @@ def test_the_same_is_found_in_random_ones(seed, share, metric):
     [
         (np.ones((0, 3)), np.ones((1, 3)), 1, "gallery_codes are empty"),
         (np.ones((2, 3)), np.ones((1, 4)), 1, "query_codes have 4 entries and gallery_codes 3"),
-        (np.ones((2, 3)), np.ones((1, 3)), 0, "k is 0; ask for at least 1"),
+        (np.ones((2, 3)), np.ones((1, 3)), 0, "k=0 must be a whole number of at least 1"),
         (np.ones((2, 3)), np.full((1, 3), np.nan), 1, "query_codes row 0 holds nan"),
         (np.full((2, 3), np.inf), np.ones((1, 3)), 1, "gallery_codes row 0 holds inf"),
     ],
@@ -83,3 +83,13 @@ def test_errors(gallery, query, k, message):
         Gallery(gallery).nearest(query, k)
     with pytest.raises(InputError, match=r"metric is 'hamming'; use one of"):
         Gallery(np.ones((2, 3)), metric="hamming")
+
+
+@pytest.mark.parametrize("k", [0, 1.5, float("nan"), True, "3"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_neighbours_are_counted(k, metric):
+    gallery = np.eye(3)
+    with pytest.raises(InputError, match=f"k={k!r} must be a whole number of at least 1"):
+        Gallery(gallery, metric=metric).nearest(gallery, k)
+    with pytest.raises(InputError, match=f"k={k!r} must be a whole number of at least 1"):
+        nearest(gallery, gallery, k, metric=metric)
