@@ -122,6 +122,7 @@ def start(wanted: Wanted) -> AbstractContextManager[Any]:
     CppclError
         If the extra that it needs is not installed, or it does not start.
     """
+    import dask
     from distributed import SpecCluster
 
     if wanted.where == "kubernetes":
@@ -130,10 +131,16 @@ def start(wanted: Wanted) -> AbstractContextManager[Any]:
     if wanted.where.startswith("ssh://"):
         specify = ssh_specification
     specification = specify(wanted)
+    # Workers of SSH say by a line of their log that they run, and inherit this configuration:
+    # with a log that was silenced here, they would be waited for without end.
+    said = {"logging.distributed": "info"} if wanted.where.startswith("ssh://") else {}
     try:
-        return SpecCluster(
-            workers=specification, scheduler=scheduler_of(wanted), silence_logs=logging.CRITICAL
-        )
+        with dask.config.set(said):
+            return SpecCluster(
+                workers=specification,
+                scheduler=scheduler_of(wanted),
+                silence_logs=logging.CRITICAL,
+            )
     except Exception as error:  # of a host or a batch system: the libraries have no common class
         raise CppclError(f"compute.cluster {wanted.where!r} does not start: {error}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -52,6 +53,8 @@ class SshServer:
         # asyncio's own children need the main thread.
         child = subprocess.Popen(
             ["sh", "-c", f"exec {process.command}"],
+            # Of another machine: what was set here is not set there.
+            env={k: v for k, v in os.environ.items() if not k.startswith("DASK_")},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -92,6 +95,14 @@ def ssh_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshS
 
 @pytest.mark.flow
 def test_workers_on_hosts_of_ssh(ssh_server: SshServer) -> None:
+    """Also where the log is silenced, as the command line does."""
+    import dask
+
+    with dask.config.set({"logging.distributed": "critical"}):
+        run_on_hosts(ssh_server)
+
+
+def run_on_hosts(ssh_server: SshServer) -> None:
     def who(job: int) -> str:
         from distributed import get_worker
 
