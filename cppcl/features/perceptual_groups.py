@@ -38,7 +38,7 @@ def salient_edges(edges: NDArray[np.bool_], gradient: NDArray[np.floating]) -> N
     """Edges of the most salient groups.
 
     Edges are thinned and cut at junctions into segments. Two segments are linked where an end of
-    each has the affinity
+    each has the affinity::
 
         exp(-d / 5) exp(-(1 - cos turn) / 0.2) exp(-|change of mean gradient| / 0.2) > 0.3
 
