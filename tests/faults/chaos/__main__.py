@@ -1,16 +1,18 @@
-"""Faults by the hundred, and what becomes of a store.
+"""Faults by the hundred: what becomes of a store, and of a whole chain of stages.
 
 Run from the project's folder::
 
-    python tests/faults/chaos --store 500 [--seed 0] [--share I/N] [--only NUMBER]
-                              [--json FILE] [--read FILE ...] [--markdown FILE]
+    python tests/faults/chaos [--store 500] [--stages 50] [--chain 50] [--seed 0] [--share I/N]
+                              [--only NUMBER] [--json FILE] [--read FILE ...] [--markdown FILE]
 
-``--store`` puts faults into a store, one after the other (`store_faults`). The same seed gives
-the same faults; ``--only`` does one of them again, ``--share 0/4`` every fourth, beginning with
-the first, so that four processes do all. ``--json`` appends a line for each; ``--read`` takes the
-outcomes from such files instead. ``--markdown docs/reliability.md`` writes the table of outcomes
-between the marks of that page. The exit code is 1 if anything was not as it must be; a process
-that takes more than two minutes counts as hung, or ``--patience`` times that on a busy machine.
+``--store`` puts faults into a store, one after the other (`store_faults`); ``--stages`` kills a
+process that runs all stages of an experiment (`stage_faults`); ``--chain`` kills what takes part
+in runs with Prefect and Dask (`chain_faults`). The same seed gives the same faults;
+``--only`` does one of them again, and ``--share 0/4`` every fourth, beginning with the first, so
+that four processes do all. ``--json`` appends a line for each; ``--read`` takes the outcomes from
+such files instead. ``--markdown docs/reliability.md`` writes the tables of outcomes between the
+marks of that page. The exit code is 1 if anything was not as it must be; a process that takes more
+than two minutes counts as hung, or ``--patience`` times that on a machine that is busy.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ def main() -> int:
     """Run what is asked for; 1 if anything was not as it must be."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--store", type=int, default=0, metavar="N", help="faults in a store")
+    parser.add_argument("--stages", type=int, default=0, metavar="N", help="kills of all stages")
+    parser.add_argument("--chain", type=int, default=0, metavar="N", help="faults in whole runs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--share", default="0/1", metavar="I/N", help="every N-th fault, from I")
     parser.add_argument("--read", type=Path, nargs="+", default=[], metavar="FILE")
@@ -51,6 +55,17 @@ def main() -> int:
 
             store = Harness(Path(folder)).faults(options.store, options.seed)
             found["store"] = carry_out("store", store, options)
+        if options.stages and not options.read:
+            from stage_faults import Stages
+
+            stages = Stages(Path(folder)).faults(options.stages, options.seed)
+            found["stages"] = carry_out("stages", stages, options)
+        if options.chain and not options.read:
+            from chain_faults import Runs
+
+            with Runs(Path(folder)) as runs:
+                chain = runs.faults(options.chain, options.seed)
+                found["chain"] = carry_out("chain", chain, options)
     if options.markdown:
         for part, outcomes in found.items():
             asked = getattr(options, part) or len(outcomes)
@@ -72,7 +87,7 @@ def carry_out(
             continue
         outcome = fault()
         outcomes.append(outcome)
-        if outcome.wrong or options.only is not None:
+        if outcome.wrong or part == "chain" or options.only is not None:
             print(f"{part} {number}: {dataclasses.asdict(outcome)}", flush=True)
         if options.json:
             line = json.dumps({"part": part, "number": number, **dataclasses.asdict(outcome)})

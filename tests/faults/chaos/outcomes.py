@@ -9,6 +9,8 @@ from pathlib import Path
 
 TITLES = {
     "store": ("fault", "while, or to", "pieces of work left to do, of 13"),
+    "stages": ("fault", "during", "seconds of the next run"),
+    "chain": ("fault", "when", "seconds from the fault to the end of the run, or of the next one"),
 }
 
 
@@ -27,7 +29,7 @@ class Outcome:
     wrong : list of str
         What is not as it must be; nothing, if all is well.
     cost : float
-        Pieces of work (artifacts, blocks, rounds) that were left to do.
+        Pieces of work (artifacts, blocks, rounds) that were left to do; of a chain, seconds.
     seconds : float
         How long everything took.
     """

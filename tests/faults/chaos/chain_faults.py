@@ -1,0 +1,327 @@
+"""Runs of a tiny experiment, of which something is killed while a chosen stage is at work.
+
+After each fault the experiment is run again, with a cluster that nobody disturbs, and every
+artifact of the store must have the manifest, with the digests, of an undisturbed run.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import children
+import psutil
+from experiment import ROOT, draw_pictures, manifests, unlike_expected, write_experiment
+from outcomes import Outcome
+from starter import Starter
+
+MARK = "CPPCL_CHAOS_MARK"
+# Not Prefect, whose event loops do not outlive a fork.
+PRELOADED = {
+    "cppcl",
+    "matplotlib",
+    "numba",
+    "PIL",
+    "scipy",
+    "skimage",
+    "sklearn",
+    "storage",
+    "torch",
+}
+WITH_WORKERS = ("extract", "fold-scores", "train")
+STAGES = ("fetch", "split", *WITH_WORKERS, "curricula", "encode", "evaluate", "report")
+
+
+class Runs:
+    """Puts faults into runs; holds a Prefect server and a cluster for the runs that finish."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.stack = ExitStack()
+
+    def __enter__(self) -> Runs:
+        from prefect.settings import PREFECT_API_URL
+        from prefect.testing.utilities import prefect_test_harness
+
+        from tasks import cluster
+
+        self.stack.enter_context(prefect_test_harness(server_startup_timeout=600))
+        self.server = str(PREFECT_API_URL.value())
+        session = self.stack.enter_context(cluster.session(workers=2, memory_per_worker="2GiB"))
+        self.shared = str(session.client().scheduler.address)
+        draw_pictures(self.folder)
+        self.finish(self.folder / "whole")
+        self.expected = manifests(self.folder / "whole")
+        # What a run imports, so that each run need not.
+        modules = [m for m in sorted(sys.modules) if m.partition(".")[0] in PRELOADED]
+        self.starter = Starter({"PREFECT_API_URL": self.server}, modules)
+        self.stack.callback(self.starter.close)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.stack.close()
+
+    def faults(self, n: int, seed: int) -> Iterator[Callable[[], Outcome]]:
+        """Iterate over `n` faults; every kind in turn, at a place drawn from the seed."""
+        rng = random.Random(seed)
+        for number in range(n):
+            kind = KINDS[number % len(KINDS)]
+            stage = rng.choice(WITH_WORKERS if kind.at_work else STAGES)
+            nth, delay = rng.randrange(1, 4), rng.random() * 0.3
+            yield partial(self.disturbed, kind, stage, nth, delay)
+
+    def disturbed(self, kind: Kind, stage: str, nth: int, delay: float) -> Outcome:
+        """Start a run, put a fault into it, see how it ends, finish it and compare."""
+        outcome = Outcome(kind.name, stage, f"{delay:.3f} s after change {nth} of the stage")
+        place = self.folder / "place"
+        started = time.monotonic()
+        with ExitStack() as stack:
+            foreign = stack.enter_context(ForeignCluster()) if kind.cluster == "foreign" else None
+            address = {"local": "local", "shared": self.shared}.get(
+                kind.cluster, foreign.address if foreign else ""
+            )
+            run = stack.enter_context(Run(self, place, address))
+            other = stack.enter_context(Run(self, place, address)) if kind.twice else None
+            if run.wait_for(lambda: changes(place, stage) >= nth):
+                time.sleep(delay)
+                kind.act(run, foreign)
+            else:
+                outcome.detail += ", which the run was past"
+            at = time.monotonic()
+            code = run.end()
+            outcome.detail += f"; exit code {code} {time.monotonic() - at:.0f} s later"
+            if code is None or (code and (kind.survived or "past" in outcome.detail)):
+                outcome.wrong.append(f"the run ended with exit code {code}: {run.last_words()}")
+            if other and (code := other.end()) != 0:
+                outcome.wrong.append(f"the other run ended with {code}: {other.last_words()}")
+        outcome.wrong += unlike_expected(place, self.expected, partly=True)
+        self.finish(place)
+        outcome.cost = round(time.monotonic() - at, 1)
+        outcome.wrong += unlike_expected(place, self.expected)
+        if left := marked(str(place)):
+            outcome.wrong.append(f"still running: {left}")
+        outcome.seconds = round(time.monotonic() - started, 1)
+        shutil.rmtree(place, ignore_errors=True)
+        return outcome
+
+    def finish(self, place: Path) -> None:
+        """Run to the end, in this process and without a fault."""
+        from deployments.cli import main
+
+        file = write_experiment(self.folder, self.shared)
+        with Path(os.devnull).open("w") as nowhere:
+            kept, sys.stderr, sys.stdout = (sys.stderr, sys.stdout), nowhere, nowhere
+            try:
+                code = main(["run", str(file), "--workspace", str(place)])
+            finally:
+                sys.stderr, sys.stdout = kept
+        if code:
+            raise RuntimeError(f"the run that was to finish {place} ended with {code}")
+
+
+class Run:
+    """``cppcl run`` with all its children in a session of their own."""
+
+    def __init__(self, runs: Runs, place: Path, cluster: str) -> None:
+        self.starter, self.log = runs.starter, runs.folder / "run.log"
+        self.pid = self.starter.start(
+            ["run", str(write_experiment(runs.folder, cluster)), "--workspace", str(place)],
+            {MARK: str(place)},
+            self.log,
+        )
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self.code is None:
+            os.killpg(self.pid, signal.SIGKILL)
+            self.end()
+
+    @property
+    def code(self) -> int | None:
+        """Exit code, once it has ended."""
+        return self.starter.codes.get(self.pid)
+
+    def wait_for(self, condition: Callable[[], bool]) -> bool:
+        """Whether a condition comes to hold before the run ends."""
+        give_up = time.monotonic() + children.TIMEOUT_S
+        while not condition():
+            if time.monotonic() > give_up:
+                raise RuntimeError(
+                    f"nothing to disturb in {children.TIMEOUT_S} s: {self.last_words()}"
+                )
+            if self.code is not None:
+                return False
+            time.sleep(0.01)
+        return True
+
+    def end(self) -> int | None:
+        """Exit code, or None if it does not end."""
+        give_up = time.monotonic() + children.TIMEOUT_S
+        while self.code is None and time.monotonic() < give_up:
+            time.sleep(0.02)
+        return self.code
+
+    def last_words(self) -> str:
+        """End of what it told."""
+        return " ".join(self.log.read_text(errors="replace").split())[-200:]
+
+
+class ForeignCluster:
+    """A Dask scheduler and two workers, each a process of its own, as on several machines."""
+
+    def __enter__(self) -> ForeignCluster:
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.address = f"tcp://127.0.0.1:{free_port()}"
+        self.start("distributed.cli.dask_scheduler", "--port", self.address.rpartition(":")[2],
+                   "--host", "127.0.0.1", "--no-dashboard")  # fmt: skip
+        for _ in range(2):
+            self.start("distributed.cli.dask_worker", self.address, "--nthreads", "1",
+                       "--no-nanny", "--no-dashboard", "--death-timeout", "20")  # fmt: skip
+        return self
+
+    def start(self, module: str, *arguments: str) -> None:
+        """Start a program of Dask."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self.processes.append(process)
+
+    def __exit__(self, *error: Any) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+def kill_group(run: Run, foreign: Any) -> None:
+    os.killpg(run.pid, signal.SIGKILL)
+
+
+def kill_flow(run: Run, foreign: Any) -> None:
+    os.kill(run.pid, signal.SIGKILL)
+
+
+def stop_flow(run: Run, foreign: Any) -> None:
+    os.kill(run.pid, signal.SIGTERM)
+
+
+def kill_worker(run: Run, foreign: Any) -> None:
+    for worker in shared_workers()[:1]:
+        worker.kill()
+
+
+def kill_workers(run: Run, foreign: Any) -> None:
+    for worker in shared_workers():
+        worker.kill()
+
+
+def freeze_worker(run: Run, foreign: Any) -> None:
+    for worker in shared_workers()[:1]:
+        worker.suspend()
+        time.sleep(3)
+        worker.resume()
+
+
+def kill_scheduler(run: Run, foreign: Any) -> None:
+    foreign.processes[0].kill()
+
+
+class Kind(NamedTuple):
+    """A kind of fault.
+
+    Attributes
+    ----------
+    name : str
+        What is done.
+    act : callable
+        Does it.
+    cluster : {'shared', 'local', 'foreign'}
+        One that outlives the run, one of the run's own, or one that is started for it.
+    at_work : bool
+        Whether it is done in a stage that uses the cluster.
+    survived : bool
+        Whether the run has to end in order all the same.
+    twice : bool
+        Whether another run of the same experiment goes on beside it.
+    """
+
+    name: str
+    act: Callable[[Run, Any], None]
+    cluster: str = "shared"
+    at_work: bool = False
+    survived: bool = False
+    twice: bool = False
+
+
+KINDS = (
+    Kind("flow process killed, its cluster goes on", kill_flow),
+    Kind("a worker killed", kill_worker, at_work=True, survived=True),
+    Kind("flow process killed, with all workers", kill_group, "local"),
+    Kind("all workers killed", kill_workers, at_work=True, survived=True),
+    Kind("run stopped (SIGTERM)", stop_flow),
+    Kind("a worker frozen for 3 s", freeze_worker, at_work=True, survived=True),
+    Kind("two runs at once, one killed", kill_flow, twice=True),
+    Kind("scheduler killed", kill_scheduler, "foreign", at_work=True),
+    Kind("flow process killed, its cluster goes on", kill_flow, at_work=True),
+    Kind("a worker killed", kill_worker, at_work=True, survived=True),
+)
+
+
+def shared_workers() -> list[psutil.Process]:
+    """Workers of the cluster that outlives the runs."""
+    return [process for process in psutil.Process().children() if is_worker(process)]
+
+
+def changes(place: Path, stage: str) -> int:
+    """How far a stage is: its artifacts, and the chunks of those that are unfinished."""
+    folder = place / "store" / stage
+    chunks = sum(1 for _ in folder.glob("*.partial/arrays/*/c.*"))
+    return chunks + sum(1 for _ in folder.glob("*"))
+
+
+def is_worker(process: psutil.Process) -> bool:
+    """Whether a process is a worker that a nanny started."""
+    try:
+        return "spawn_main" in " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+
+
+def marked(mark: str) -> list[str]:
+    """Commands of the processes that a run left, after 20 s at most."""
+    end = time.monotonic() + 20
+    while True:
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get(MARK) == mark:
+                    found.append(" ".join(process.cmdline())[:80])
+            except psutil.Error:
+                continue
+        if not found or time.monotonic() > end:
+            return found
+        time.sleep(0.2)
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    import socket
+
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
