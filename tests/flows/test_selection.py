@@ -81,15 +81,15 @@ def record(place: Workspace, name: str, stamp: str, **artifacts: str) -> None:
 
 
 def test_the_latest_run_of_an_experiment_is_found(place: Workspace) -> None:
-    # Stamps decide, not the order of writing, nor the alphabet of names with a dash.
-    record(place, "b", "20260102T000000000000Z", encode="2" * 32)
+    # Stamps decide, not the alphabet of names with a dash; a clock set back hides no run.
     record(place, "b", "20260101T000000000000Z", encode="1" * 32)
-    record(place, "a-b", "20260103T000000000000Z", encode="3" * 32)
-    assert place.find_run("b")[0] == "b-20260102T000000000000Z"
+    record(place, "b", "20260103T000000000000Z", encode="3" * 32)
+    record(place, "a-b", "20260102T000000000000Z", encode="2" * 32)
+    assert place.find_run("b")[0] == "b-20260103T000000000000Z"
     assert place.find_run("b-20260101T000000000000Z")[1]["artifacts"]["encode"] == "1" * 32
-    assert place.find_run("a-b")[0] == "a-b-20260103T000000000000Z"
-    assert list(place.run_records())[-1] == "a-b-20260103T000000000000Z"
-    assert str(place.find_model("b")) == "encode/" + "2" * 32
+    assert place.find_run("a-b")[0] == "a-b-20260103T000000000001Z"
+    assert list(place.run_records())[-1] == "a-b-20260103T000000000001Z"
+    assert str(place.find_model("b")) == "encode/" + "3" * 32
     with pytest.raises(InputError, match=r"no run 'c' .*were run: a-b, b\).*cppcl run c"):
         place.find_run("c")
 
