@@ -284,7 +284,10 @@ KINDS = (
 
 def shared_workers() -> list[psutil.Process]:
     """Workers of the cluster that outlives the runs."""
-    return [process for process in psutil.Process().children() if is_worker(process)]
+    found = [process for process in psutil.Process().children() if is_worker(process)]
+    if not found:
+        raise RuntimeError("no worker was found to be struck, so the fault would prove nothing")
+    return found
 
 
 def changes(place: Path, stage: str) -> int:
