@@ -68,6 +68,8 @@ def test_a_run_that_is_stopped_leaves_no_process(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        # As in a terminal, also where these tests run in the background, which ignores Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         text=True,
     )
     try:
