@@ -220,8 +220,10 @@ def reader(
     """Reader of the page that a test is about."""
     folder = tmp_path / "reader"
     folder.mkdir()
+    # A terminal of its own knows nothing of what commands silenced in this process.
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("DASK_")}
     environment = {
-        **os.environ,
+        **inherited,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PREFECT_API_URL": prefect_server,
         "OMP_NUM_THREADS": "1",
