@@ -93,14 +93,6 @@ class IterativeQuantization:
         return signs((_checked(codes) - self.mean) @ self.projection).astype(np.int8)
 
 
-def unit_rows(codes: ArrayLike) -> NDArray[np.float64]:
-    """Codes of unit norm, (n, N) float64, so that only their directions count; zero stays zero."""
-    values = _checked(codes)
-    norms = np.linalg.norm(values, axis=1, keepdims=True)
-    found: NDArray[np.float64] = values / np.where(norms > 0, norms, 1.0)
-    return found
-
-
 def signs(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """1 where a value is 0 or more, else -1."""
     return np.where(values >= 0, 1.0, -1.0)

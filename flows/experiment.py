@@ -18,7 +18,7 @@ from flows.record import RunRecord
 from flows.selection import Selection
 from flows.watching import artifact_key, tell_failure, watched
 from tasks.stages import STAGES
-from tasks.workspace import Workspace
+from tasks.workspace import STAMP, Workspace
 
 DEFAULT_WORKSPACE = Path(".cppcl")
 
@@ -116,7 +116,7 @@ def publish_record(
         create_link_artifact(key=artifact_key(name, "report"), link=page.absolute().as_uri())
     workspace.record_run(
         record.experiment,
-        started.strftime("%Y%m%dT%H%M%S%fZ"),
+        started.strftime(STAMP),
         {
             **summary,
             "started": started.isoformat(timespec="seconds"),

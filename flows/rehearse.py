@@ -19,6 +19,7 @@ from flows.config import Experiment
 from flows.load import load_experiment
 from flows.projection import EXPONENTS, project
 from storage import Reference, Store
+from storage.files import pretty_json, write_atomically
 from tasks.progress import Progress, listening, say, tell
 from tasks.stages import STAGES
 from tasks.workspace import Workspace
@@ -339,7 +340,4 @@ def _read_figures(file: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _write_json(file: Path, document: dict[str, Any]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_suffix(".tmp")
-    temporary.write_text(json.dumps(document, indent=1) + "\n")
-    temporary.replace(file)
+    write_atomically(file, pretty_json(document, str(file)))

@@ -39,7 +39,7 @@ from tasks.progress import listening, say
 from tasks.render_reproduction import render_reproduction
 from tasks.reproduction_series import Measured, Series
 from tasks.retrieval_time import retrieval_time
-from tasks.workspace import Workspace
+from tasks.workspace import STAMP, Workspace
 
 PAGE = "index.html"
 
@@ -359,7 +359,7 @@ def publish(
     used = {str(reference) for item in measured for _, reference in item.inputs()}
     place.record_run(
         name,
-        started.strftime("%Y%m%dT%H%M%S%fZ"),
+        started.strftime(STAMP),
         {
             **summary,
             "started": started.isoformat(timespec="seconds"),

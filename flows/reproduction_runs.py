@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
 from cppcl.datasets import DATASETS, PublishedSet
 from cppcl.errors import CppclError
 from flows.chain import Chain
@@ -151,44 +153,33 @@ def flat(found: Found) -> Iterator[Reference]:
 def recorded(record: Mapping[str, Any], experiment: Experiment, protocol: str) -> Found | None:
     """Evaluations of a recorded run with the same options; None if it has others.
 
-    Options that did not exist when it was made, and those that are null now, are the same. Splits
-    may be among those that it has.
+    An option that did not exist when it was made counts as its default. Splits may be among those
+    that it has.
     """
-    configuration = record.get("configuration")
-    if not configuration or protocol not in record.get("evaluations", {}):
+    if protocol not in record.get("evaluations", {}):
         return None
-    now = experiment.model_dump(mode="json")
-    if configuration["name"] != now["name"] or protocol not in configuration["protocols"]:
+    try:
+        before = Experiment.model_validate(record["configuration"])
+    except (KeyError, ValidationError):  # of an index, or with options that there are no more
         return None
-    old, new = configuration["protocols"][protocol], now["protocols"][protocol]
-    seeds, wanted = old["split"]["seeds"], new["split"]["seeds"]
-    if not set(wanted) <= set(seeds) or not new["methods"].keys() <= old["methods"].keys():
+    if before.name != experiment.name or protocol not in before.protocols:
+        return None
+    old, new = before.protocols[protocol], experiment.protocols[protocol]
+    seeds, wanted = list(old.split.seeds), list(new.split.seeds)
+    if not set(wanted) <= set(seeds) or not new.methods.keys() <= old.methods.keys():
         return None
     shared = ("dataset", "longest_side", "features", "curriculum", "tuning", "evaluation")
-    pairs = [(now[part], configuration[part]) for part in shared]
-    pairs.append(
-        (
-            {k: v for k, v in new["split"].items() if k != "seeds"},
-            {k: v for k, v in old["split"].items() if k != "seeds"},
-        )
-    )
-    pairs += [(options, old["methods"][name]) for name, options in new["methods"].items()]
-    used = {options.get("features") for options in new["methods"].values()} - {None}
-    more = configuration.get("more_features", {})
-    if not used <= more.keys():
+    pairs: list[tuple[Any, Any]] = [(getattr(experiment, p), getattr(before, p)) for p in shared]
+    pairs.append((new.split.model_copy(update={"seeds": old.split.seeds}), old.split))
+    pairs += [(options, old.methods[name]) for name, options in new.methods.items()]
+    used = {options.features for options in new.methods.values()} - {None}
+    if not used <= before.more_features.keys():
         return None
-    pairs += [(now["more_features"][name], more[name]) for name in used]
-    if not all(same(new_part, old_part) for new_part, old_part in pairs):
+    pairs += [(experiment.more_features[name], before.more_features[name]) for name in used]
+    if not all(now == then for now, then in pairs):
         return None
     places = [seeds.index(seed) for seed in wanted]
     texts = record["evaluations"][protocol]
     return {
-        name: [Reference.parse(texts[name][place]) for place in places] for name in new["methods"]
+        name: [Reference.parse(texts[name][place]) for place in places] for name in new.methods
     }
-
-
-def same(now: Any, old: Any) -> bool:
-    """Whether options are the same but for those that are new, or null now."""
-    if isinstance(now, dict) and isinstance(old, dict):
-        return old.keys() <= now.keys() and all(same(now[key], old[key]) for key in old)
-    return now is None or bool(now == old)

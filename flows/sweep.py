@@ -22,7 +22,7 @@ from storage import Reference, StoreError
 from tasks.progress import listening, say
 from tasks.render_report import Scores
 from tasks.render_sweep import evaluations_behind, render_sweep
-from tasks.workspace import Workspace
+from tasks.workspace import STAMP, Workspace
 
 
 def run_name() -> str:
@@ -148,7 +148,7 @@ def publish_sweep(
     create_link_artifact(key=f"{key}-page", link=page.absolute().as_uri())
     place.record_run(
         sweep.name,
-        started.strftime("%Y%m%dT%H%M%S%fZ"),
+        started.strftime(STAMP),
         {
             **summary,
             "started": started.isoformat(timespec="seconds"),

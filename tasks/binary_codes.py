@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from cppcl.datasets.table import MODALITIES
-from cppcl.hashing import IterativeQuantization, unit_rows
+from cppcl.hashing import IterativeQuantization
+from cppcl.preparation import unit_rows
 from storage import Recipe, Reference, Writer
 from tasks.extract import usable_rows
 from tasks.split import open_split
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
-VERSION = "1"
+VERSION = "2"
 
 
 def binary_codes_of(
@@ -57,7 +58,9 @@ def binary_codes_of(
 
     def create(writer: Writer) -> None:
         rows_of = open_split(store, split)
-        values = {side: unit_rows(exact.array(f"{side}_codes")) for side in MODALITIES}
+        values = {
+            side: unit_rows(exact.array(f"{side}_codes").astype(np.float64)) for side in MODALITIES
+        }
         training = []
         for side, rows in (("sketch", rows_of.train_sketches), ("image", rows_of.train_images)):
             usable = usable_rows(store.open(sides[f"{side}_features"]))

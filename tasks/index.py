@@ -17,7 +17,7 @@ from tasks.fetch import open_pictures
 from tasks.model import index_folder
 from tasks.progress import say
 from tasks.stage import StageResult
-from tasks.workspace import Workspace
+from tasks.workspace import STAMP, Workspace
 
 TRIES = 3
 """Times that a folder is read which changes while it is read."""
@@ -124,7 +124,7 @@ def update_index(
         if update.published:
             workspace.record_run(
                 name,
-                datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ"),
+                datetime.now(UTC).strftime(STAMP),
                 {
                     "experiment": name,
                     "artifacts": {r.reference.stage: r.reference.key for r in results},

@@ -6,11 +6,11 @@ Imports the library and storage only: this runs on Dask workers.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cppcl.errors import CppclError, InputError
+from storage.files import write_atomically
 
 DEATHS = 2
 """Workers that must die at a picture alone before it is passed over: one may be an accident."""
@@ -53,10 +53,7 @@ class Journal:
         """Say which row comes next."""
         self.at = row
         document = {name: value for name, value in asdict(self).items() if name != "file"}
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.file.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps(document))
-        temporary.replace(self.file)
+        write_atomically(self.file, json.dumps(document).encode())
 
     def begin_model(self) -> None:
         """Say that the extractor is made next.

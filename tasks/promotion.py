@@ -8,7 +8,6 @@ that were taken back.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any
 
 from cppcl.errors import InputError
 from storage import Artifact, Reference
-from storage.files import locked
+from storage.files import locked, pretty_json, write_atomically
 from tasks.workspace import Workspace
 
 TOLERANCE = 0.01
@@ -266,7 +265,5 @@ def _changing(workspace: Workspace, experiment: str) -> Iterator[dict[str, list[
         yield state
         if json.dumps(state) == before:
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".tmp{os.getpid()}")
-        temporary.write_text(json.dumps({"experiment": experiment, **state}, indent=1) + "\n")
-        temporary.replace(path)
+        document = {"experiment": experiment, **state}
+        write_atomically(path, pretty_json(document, str(path)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cppcl.retrieval import nearest
+from cppcl.gallery import Gallery
 from storage import Recipe, Reference, Writer
 from tasks.build_curricula import test_rows
 from tasks.extract import usable_rows
@@ -20,7 +20,7 @@ from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.train import open_method
 from tasks.workspace import Workspace
 
-VERSION = "2"
+VERSION = "3"
 N_QUERIES = 5
 N_NEAREST = 10
 
@@ -57,8 +57,10 @@ def time_of_a_query(
         rows = scored.array("query_rows")[: N_QUERIES + 1]
         gallery_rows = test_rows(open_split(store, scored.inputs["split"]), "image")
         usable = usable_rows(store.open(codes.inputs["image_features"]))
-        gallery = codes.rows("image_codes", gallery_rows[usable[gallery_rows]])
         metric: Any = scored.parameters["metric"]
+        gallery = Gallery(
+            codes.rows("image_codes", gallery_rows[usable[gallery_rows]]), metric=metric
+        )
         extractor = extractor_of(features).make(str(store.root))
         pictures = open_pictures(store, scored.inputs["table"])
         read = picture_reader(
@@ -69,10 +71,7 @@ def time_of_a_query(
             sketch, _ = read(int(row))
             vector = timed(seconds["describe"], lambda s=sketch: extractor.transform([s]))
             code = timed(seconds["encode"], lambda v=vector: method.encode_sketches(v))
-            timed(
-                seconds["rank"],
-                lambda c=code: nearest(c, gallery, N_NEAREST, metric=metric),
-            )
+            timed(seconds["rank"], lambda c=code: gallery.nearest(c, N_NEAREST))
         # The first loads and compiles.
         times = {part: float(np.median(found[1:] or found)) for part, found in seconds.items()}
         writer.put_json("times.json", {**times, "gallery": len(gallery)})

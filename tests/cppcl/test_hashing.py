@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import orthogonal_procrustes
 
 from cppcl.errors import InputError
-from cppcl.hashing import IterativeQuantization, signs, unit_rows
+from cppcl.hashing import IterativeQuantization, signs
 
 
 def codes(n: int = 60, length: int = 12, seed: int = 0) -> np.ndarray:
@@ -72,11 +72,6 @@ def test_same_seed_same_bytes() -> None:
     assert first.projection.tobytes() == second.projection.tobytes()
     other = IterativeQuantization.fit(codes(), 4, seed=8)
     assert first.projection.tobytes() != other.projection.tobytes()
-
-
-def test_rows_of_unit_norm_and_zero_rows() -> None:
-    rows = unit_rows([[3.0, 4.0], [0.0, 0.0]])
-    np.testing.assert_array_equal(rows, [[0.6, 0.8], [0.0, 0.0]])
 
 
 @pytest.mark.parametrize(

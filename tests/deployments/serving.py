@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from storage import Reference
-from tasks.workspace import Workspace
+from tasks.workspace import STAMP, Workspace
 from tests.deployments.processes import started
 
 
@@ -73,7 +73,7 @@ def record(place: Workspace, name: str, references: list[Reference]) -> None:
     """Record a run that made these artifacts."""
     place.record_run(
         name,
-        datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ"),
+        datetime.now(UTC).strftime(STAMP),
         {
             "experiment": name,
             "artifacts": {reference.stage: reference.key for reference in references},

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import math
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,13 +16,11 @@ from deployments.serve.app import make_app
 from deployments.serve.uploads import decode_base64
 from deployments.serve.work import Work
 from deployments.web.security import access_for
+from tests.deployments.browsing import launched, missing
 from tests.deployments.processes import SECONDS
 from tests.deployments.serving import in_thread, saved
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-MISSING = importlib.util.find_spec("playwright") is None or CHROMIUM is None
-
-pytestmark = pytest.mark.skipif(MISSING, reason="Playwright or Chromium is not installed")
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
 Point = tuple[float, float]
 # The page's policy forbids the evaluation that waiting for a function takes.
@@ -35,12 +31,8 @@ SCORES = "[...document.querySelectorAll('.score')].map((score) => score.textCont
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from flows.reproduction_config import (
     load_reproduction,
     reproductions,
 )
-from flows.reproduction_runs import Runs, recorded, same, with_methods
+from flows.reproduction_runs import Runs, recorded, with_methods
 from tasks.workspace import Workspace
 
 
@@ -144,22 +144,6 @@ def test_unknown_names(tmp_path: Path) -> None:
         chosen_items(options, ["tabel"])
 
 
-@pytest.mark.parametrize(
-    ("now", "old", "alike"),
-    [
-        ({"a": 1, "new": 3}, {"a": 1}, True),
-        ({"a": 1}, {"a": 2}, False),
-        ({"a": 1}, {"a": 1, "gone": 3}, False),
-        ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 2]}}, True),
-        ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}, False),
-        ({"relu": None}, {"relu": True}, True),
-        ({"relu": True}, {"relu": None}, False),
-    ],
-)
-def test_same_options(now: Any, old: Any, alike: bool) -> None:
-    assert same(now, old) is alike
-
-
 def test_a_recorded_run_with_the_same_options_is_found() -> None:
     experiment = load_experiment("emoji", ["seeds=[2, 0]"])
     whole = json.loads(load_experiment("emoji").model_dump_json())
@@ -173,9 +157,16 @@ def test_a_recorded_run_with_the_same_options_is_found() -> None:
         "cprl": ["2", "0"],
         "class_cca": ["2", "0"],
     }
-    # Options that were not known when it was made are the same.
-    del methods["cprl"]["seed"], whole["more_features"]
+    # Options that were not known when it was made had what is their default now,
+    del methods["cprl"]["link_model"], whole["more_features"]
     assert recorded(record, only, "category") == found
+    # and nothing else; nor is null the same as a value.
+    for change in ("cprl.link_model=linear", "cprl.n_components=null", "cprl.seed=1"):
+        changed = load_experiment("emoji", ["seeds=[2, 0]", change])
+        changed = with_methods(changed, "category", ["cprl", "class_cca"])
+        assert recorded(record, changed, "category") is None
+    gone = {**whole, "features": {**whole["features"], "gone": {}}}
+    assert recorded({**record, "configuration": gone}, only, "category") is None
     assert recorded(record, only, "instance") is None
     assert recorded({"evaluations": {}}, only, "category") is None
     other = with_methods(load_experiment("emoji", ["seeds=[9]"]), "category", ["cprl"])

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import normalize
 
 from cppcl.comparison import mean_interval, paired_difference
-from cppcl.hashing import IterativeQuantization, unit_rows
+from cppcl.hashing import IterativeQuantization
 from storage import Artifact, Reference
 from tasks.binary_codes import binary_codes_of
 from tasks.render_reproduction import KINDS, reproduction_of_paper
@@ -48,7 +49,9 @@ def test_binary_codes_are_learned_from_training_rows_of_both_sides(
         ).reference
     )
     split = open_split(store, stages.split)
-    sides = {side: unit_rows(exact.array(f"{side}_codes")) for side in ("sketch", "image")}
+    sides = {
+        side: normalize(exact.array(f"{side}_codes").astype(float)) for side in ("sketch", "image")
+    }
     learned = IterativeQuantization.fit(
         np.concatenate(
             [sides["sketch"][split.train_sketches], sides["image"][split.train_images]]
