@@ -77,7 +77,8 @@ def record(place: Workspace) -> Runs:
 def served(place: Workspace) -> str:
     """Run whose model `cppcl search shapes` uses."""
     key = place.find_model("shapes").key
-    (run,) = [n for n, r in place.run_records().items() if r["artifacts"]["encode"] == key]
+    records = place.run_records().items()
+    (run,) = [name for name, record in records if record["artifacts"].get("encode") == key]
     return run
 
 
