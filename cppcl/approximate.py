@@ -70,15 +70,15 @@ class ApproximateGallery:
 
         Returns
         -------
-        indices : ndarray, (q, k) int64
+        indices : ndarray, (q, min(k, g)) int64
             Rows of the gallery, nearest first; -1 where the graph found no more.
-        similarities : ndarray, (q, k) float64
+        similarities : ndarray, (q, min(k, g)) float64
             Exact cosines; ``-inf`` at -1, and for a query of zero.
         """
         queries = checked_codes("query_codes", query_codes)
         if queries.shape[1] != self.codes.shape[1]:
             nearest(queries, self.codes, k)  # raises
-        check_number("k", k, least=1, whole=True)
+        k = min(check_number("k", k, least=1, whole=True), len(self.codes))
         prepared = prepared_rows(queries, "cosine")
         self._graph.hnsw.efSearch = max(self.breadth, k)
         _, found = self._graph.search(prepared.astype(np.float32), k)
@@ -97,6 +97,8 @@ class ApproximateGallery:
     def recall(self, query_codes: ArrayLike, k: int) -> float:
         """Share of the k truly nearest codes that are found, over all queries."""
         exact, _ = nearest(query_codes, self.codes, k)
+        if not len(exact):
+            raise InputError("query_codes are empty; recall needs at least one query")
         found, _ = self.nearest(query_codes, k)
         shares = [np.isin(ours, theirs).mean() for ours, theirs in zip(exact, found, strict=True)]
         return float(np.mean(shares))

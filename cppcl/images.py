@@ -180,7 +180,9 @@ def _decode_raster(data: bytes, longest_side: int | None, label: str) -> Picture
     try:
         image = Image.open(io.BytesIO(data), formats=_formats())
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise PictureError(f"{label}: {error} (limit of {MAXIMUM_PIXELS} pixels)") from error
+        raise PictureError(
+            f"{label}: more than the limit of {MAXIMUM_PIXELS} pixels; reduce the picture first"
+        ) from error
     except UnidentifiedImageError as error:
         raise PictureError(f"{label}: not a picture in any known format") from error
     except MemoryError:

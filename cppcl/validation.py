@@ -207,7 +207,10 @@ def check_choice(name: str, value: Option, choices: Any) -> Option:
 def suggestion(name: str, known: Iterable[str]) -> str:
     """End of an error about an unknown name: the nearest known one, or all of them."""
     known = list(known)
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; there is {', '.join(known)}" if known else ""
+    return did_you_mean(name, known) or (f"; there is {', '.join(known)}" if known else "")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """End of an error about an unknown name: the nearest known one, or nothing."""
+    close = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""

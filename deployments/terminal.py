@@ -24,6 +24,16 @@ MISSING = "–"
 """Cell of a table whose value is not known."""
 
 
+def size_text(n_bytes: int | None) -> str:
+    """Bytes in the unit that people would use."""
+    if n_bytes is None:
+        return MISSING
+    for unit, size in (("GB", 1e9), ("MB", 1e6)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes / 1e3:.1f} kB"
+
+
 class Terminal:
     """Shows one line for every piece of work that is done, and a bar for each under way.
 

@@ -258,6 +258,18 @@ class Compute(Options):
     slurm: SlurmOptions = Field(SlurmOptions(), description="What jobs of SLURM ask for")
     kubernetes: KubernetesOptions = Field(KubernetesOptions(), description="Pods of Kubernetes")
 
+    @model_validator(mode="after")
+    def check_tls(self) -> Self:
+        """Refuse an encrypted address without what it is reached with."""
+        if self.cluster.startswith("tls://"):
+            for name, path in self.tls.model_dump().items():
+                if path is None:
+                    raise ValueError(
+                        f"cluster {self.cluster!r} needs tls.{name}: "
+                        f"{TlsFiles.model_fields[name].description}"
+                    )
+        return self
+
 
 class Experiment(Options):
     """Everything that decides the result of a run."""

@@ -13,7 +13,7 @@ from prefect.runtime import flow_run
 from cppcl.errors import InputError
 from flows.chain import Chain
 from flows.config import Experiment
-from flows.load import load_experiment
+from flows.load import YAML_SUFFIXES, load_experiment
 from flows.record import RunRecord
 from flows.selection import Selection
 from flows.watching import artifact_key, tell_failure, watched
@@ -70,13 +70,20 @@ def run_experiment(
     until : str
         Stop after this stage.
     """
+    source = None if configuration else source_of(experiment)
     configuration = configuration_of(experiment, overrides, configuration)
     selection = Selection(only, start, tuple(force or ()), until)
     place = Workspace(Path(workspace))
     started = datetime.now(UTC)
     with place.store.in_use(), watched(configuration.name):
         record = Chain(configuration, place, selection).run()
-        return publish_record(record, configuration, place, started)
+        return publish_record(record, configuration, place, started, source)
+
+
+def source_of(experiment: str) -> str:
+    """What another run can be given for the same experiment, from any folder."""
+    path = Path(experiment)
+    return str(path.absolute()) if path.suffix in YAML_SUFFIXES else experiment
 
 
 def configuration_of(
@@ -97,9 +104,16 @@ def configuration_of(
 
 
 def publish_record(
-    record: RunRecord, experiment: Experiment, workspace: Workspace, started: datetime
+    record: RunRecord,
+    experiment: Experiment,
+    workspace: Workspace,
+    started: datetime,
+    source: str | None = None,
 ) -> dict[str, Any]:
-    """Write the record of a run, and show its scores where Prefect's users look."""
+    """Write the record of a run, and show its scores where Prefect's users look.
+
+    ``source`` is what the experiment was read from, where it was.
+    """
     summary = record.summary(workspace.store)
     rows = [
         {"protocol": protocol, "method": method, **{k: round(v, 4) for k, v in scores.items()}}
@@ -119,6 +133,7 @@ def publish_record(
         started.strftime(STAMP),
         {
             **summary,
+            **({"source": source} if source else {}),
             "started": started.isoformat(timespec="seconds"),
             "configuration": experiment.model_dump(mode="json"),
             "evaluations": record.evaluations(),

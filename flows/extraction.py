@@ -10,7 +10,13 @@ from prefect import flow
 
 from flows.chain import Chain
 from flows.config import Experiment
-from flows.experiment import DEFAULT_WORKSPACE, configuration_of, publish_record, run_name
+from flows.experiment import (
+    DEFAULT_WORKSPACE,
+    configuration_of,
+    publish_record,
+    run_name,
+    source_of,
+)
 from flows.selection import Selection
 from flows.watching import tell_failure, watched
 from tasks.workspace import Workspace
@@ -43,8 +49,9 @@ def extract_pictures(
     workspace : path
         Where results are stored.
     """
+    source = None if configuration else source_of(experiment)
     chosen = configuration_of(experiment, overrides, configuration)
     place, started = Workspace(Path(workspace)), datetime.now(UTC)
     with place.store.in_use(), watched(chosen.name):
         record = Chain(chosen, place, Selection(until="extract")).run()
-        return publish_record(record, chosen, place, started)
+        return publish_record(record, chosen, place, started, source)

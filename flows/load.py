@@ -14,11 +14,15 @@ from pydantic import BaseModel, ValidationError
 
 from cppcl.errors import InputError
 from cppcl.features import make_extractor
+from cppcl.validation import did_you_mean
 from flows.config import Experiment, FileSplit
 from flows.extractors import read_extractor
 from flows.options import Options, RegisteredOptions
 
 Read = TypeVar("Read", bound=Options)
+
+YAML_SUFFIXES = (".yaml", ".yml")
+"""Endings of files that experiments and reproductions are read from."""
 
 NAMED = {"missing", "value_error"}
 """Kinds of errors whose message leaves no value to be shown."""
@@ -74,7 +78,7 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
     """
     packaged = packaged_experiments()
     path = Path(source)
-    if path.suffix in {".yaml", ".yml"}:
+    if path.suffix in YAML_SUFFIXES:
         if not path.is_file():
             raise InputError(f"experiment file {source!r} does not exist")
         text, folder = _read(path), path.parent
@@ -83,6 +87,7 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
     else:
         raise InputError(
             f"experiment {source!r} is neither one of {', '.join(packaged)} nor a .yaml file"
+            + did_you_mean(source, packaged)
         )
     try:
         data = yaml.load(text, Loader)

@@ -96,13 +96,25 @@ def check_size(size: str) -> str:
 SCHEMES = ("tcp://", "tls://", "ssh://")
 
 
+def is_place(text: str) -> bool:
+    """Whether it reads ``[user@]host[:port]``."""
+    place = re.fullmatch(r"(?:[^@\s]+@)?(?:\[[0-9A-Fa-f:]+\]|[^:,@\s]+)(?::(\d+))?", text.strip())
+    return place is not None and int(place[1] or 1) in range(1, 65536)
+
+
 def check_cluster(where: str) -> str:
     """Refuse what is neither a kind of cluster nor an address of one."""
-    if where in KINDS or (where.startswith(SCHEMES) and where.partition("://")[2]):
+    if where in KINDS:
         return where
+    scheme, _, places = where.partition("//")
+    if f"{scheme}//" in SCHEMES:
+        hosts = places.split(",") if scheme == "ssh:" else [places]
+        if all(map(is_place, hosts)):
+            return where
     raise ValueError(
         f"cluster {where!r} must be {', '.join(KINDS)}, or an address such as "
-        f"tcp://host:8786, tls://host:8786 or ssh://host1,host2{suggestion(where, KINDS)}"
+        f"tcp://host:8786, tls://host:8786 or ssh://host1,host2"
+        + ("" if "://" in where else suggestion(where, KINDS))
     )
 
 

@@ -12,9 +12,9 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from cppcl.errors import InputError
 from cppcl.report.reproduction_errata import ERRATA
-from cppcl.validation import suggestion
+from cppcl.validation import did_you_mean, suggestion
 from flows.combinations import override
-from flows.load import Loader
+from flows.load import YAML_SUFFIXES, Loader
 from flows.options import Options
 from flows.published import Fraction, Score
 
@@ -257,11 +257,12 @@ def load_reproduction(source: str) -> ReproductionOptions:
         If there is none, or something in it cannot be; the message names it.
     """
     path = Path(source)
-    if path.suffix not in {".yaml", ".yml"}:
+    if path.suffix not in YAML_SUFFIXES:
         known = reproductions()
         if source not in known:
             raise InputError(
                 f"reproduction {source!r} is neither one of {', '.join(known)} nor a .yaml file"
+                + did_you_mean(source, known)
             )
         path = folder() / f"{source}.yaml"
     if not path.is_file():
@@ -284,7 +285,7 @@ def with_experiment_files(found: ReproductionOptions, place: Path) -> Reproducti
     """Let experiments that are YAML files be read from beside the description."""
     runs = {
         name: run.model_copy(update={"experiment": str((place / run.experiment).absolute())})
-        if run.experiment.endswith((".yaml", ".yml"))
+        if run.experiment.endswith(YAML_SUFFIXES)
         else run
         for name, run in found.runs.items()
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cppcl.errors import InputError
+from cppcl.errors import InputError, PictureError
 from cppcl.images import Picture, decode_picture
 from cppcl.retrieval import nearest
 from storage import Artifact, Reference
@@ -67,7 +67,7 @@ class Model:
         Raises
         ------
         PictureError
-            If the file is no picture, or a photograph without strokes.
+            If the file is no picture, one of one colour, or a photograph without strokes.
         InputError
             If ``k`` is not positive, the sketch has an all-zero code, or the gallery holds no
             picture that could be read.
@@ -111,7 +111,10 @@ class Model:
 def read_sketch(file: Path, longest_side: int, *, photograph: bool = False) -> Picture:
     """Decode a sketch, or a photograph of one, cleaned, on which strokes are black on white."""
     if not photograph:
-        return decode_picture(file, longest_side=longest_side)
+        sketch = decode_picture(file, longest_side=longest_side)
+        if (sketch == sketch[0, 0]).all():
+            raise PictureError(f"{file} is of one colour, so there is nothing to search by")
+        return sketch
     from cppcl.photographs import WORKING_SIDE, clean_photograph
 
     seen = decode_picture(file, longest_side=WORKING_SIDE)

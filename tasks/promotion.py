@@ -237,7 +237,7 @@ def _words(entry: Entry) -> str:
 
 def _read(workspace: Workspace, experiment: str) -> dict[str, list[Entry]]:
     path = workspace.promotions / f"{experiment}.json"
-    if not path.is_file():
+    if "/" in experiment or not path.is_file():
         return {"promoted": [], "withdrawn": []}
     workspace.promoted(experiment)
     state = json.loads(path.read_text())

@@ -19,7 +19,7 @@ from tasks.reproduction_tables import Shown
 from tasks.stage import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
-VERSION = "3"
+VERSION = "4"
 LIBRARIES = ("cppcl", "numpy", "matplotlib")
 
 KINDS: dict[str, Callable[[Store, Measured], Shown]] = {

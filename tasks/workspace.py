@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cppcl.errors import InputError
+from cppcl.validation import did_you_mean
 from storage import Reference, Store
 
 STAMP = "%Y%m%dT%H%M%S%fZ"
@@ -103,12 +104,16 @@ class Workspace:
         if named:
             raise InputError(
                 f"no run of {text!r} in {self.runs} came as far as the stage {stage!r}; make one "
-                f"with: cppcl run {records[named[-1]]['experiment']} --workspace {self.root}"
+                f"with: cppcl run {source_of(records[named[-1]])} --workspace {self.root}"
             )
-        known = ", ".join(sorted({r["experiment"] for r in records.values()})) or "none yet"
+        known = sorted({r["experiment"] for r in records.values()})
         raise InputError(
-            f"no run {text!r} in {self.runs} (experiments that were run: {known}); "
-            f"make one with: cppcl run {text} --workspace {self.root}"
+            f"no run {text!r} in {self.runs} (experiments that were run: "
+            f"{', '.join(known) or 'none yet'})"
+            + (
+                did_you_mean(text, known)
+                or f"; make one with: cppcl run {text} --workspace {self.root}"
+            )
         )
 
     @property
@@ -180,6 +185,11 @@ class Workspace:
                 if scored and codes and codes.inputs["model"] == model:
                     return str(scored.parameters["metric"])
         return str(record["configuration"]["evaluation"]["metric"])
+
+
+def source_of(record: dict[str, Any]) -> str:
+    """What ``cppcl run`` is given for the experiment of a record."""
+    return str(record.get("source") or record["experiment"])
 
 
 def _read_record(path: Path) -> dict[str, Any]:

@@ -106,7 +106,19 @@ def _section(item: Item) -> dict[str, Any]:
         "summary": ", ".join(counts),
         "figures": [(figure, isinstance(figure.content, ResultGrid)) for figure in item.figures],
         "tables": [
-            (table, [(row.title, row.artifacts) for row in table.rows if row.artifacts])
+            (
+                table,
+                [alignment(table, column) for column in range(len(table.columns))],
+                any(row.note or row.errata for row in table.rows),
+                [(row.title, row.artifacts) for row in table.rows if row.artifacts],
+            )
             for table in item.tables
         ],
     }
+
+
+def alignment(table: Table, column: int) -> str:
+    """Class of the cells of a column: words begin at the left, numbers end at the right."""
+    texts = [row.cells[column].text for row in table.rows]
+    begins = {text[0] for text in texts if text not in ("", "–")}
+    return "word" if begins and all(map(str.isalpha, begins)) else "number"

@@ -22,6 +22,9 @@ def main(options: Namespace) -> int:
             max_bad_share=options.max_bad_share,
         )
     terminal.message(update.words())
-    terminal.message(f"search it with: cppcl search {options.name or update.key[:12]} SKETCH")
+    if len(update.skipped) == update.pictures:
+        terminal.message("no picture could be read, so there is nothing to search")
+    else:
+        terminal.message(f"search it with: cppcl search {options.name or update.key[:12]} SKETCH")
     print(update.key)
     return 0

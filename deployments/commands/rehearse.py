@@ -8,7 +8,7 @@ from argparse import Namespace
 from typing import Any
 
 from deployments.server import prefect_ready
-from deployments.terminal import MISSING, Terminal
+from deployments.terminal import Terminal, size_text
 
 
 def main(options: Namespace) -> int:
@@ -79,13 +79,3 @@ def time_text(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def size_text(n_bytes: int | None) -> str:
-    """Bytes in the unit that people would use."""
-    if n_bytes is None:
-        return MISSING
-    for unit, size in (("GB", 1e9), ("MB", 1e6)):
-        if n_bytes >= size:
-            return f"{n_bytes / size:.1f} {unit}"
-    return f"{n_bytes / 1e3:.1f} kB"

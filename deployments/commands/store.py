@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from cppcl.errors import InputError
-from deployments.terminal import PLAIN_WIDTH, Terminal
-from storage import Reference, Repair
+from deployments.terminal import MISSING, PLAIN_WIDTH, Terminal, size_text
+from storage import Artifact, DamagedArtifactError, Reference, Repair
 from tasks.promotion import promoted_runs
 from tasks.stages import STAGES
-from tasks.workspace import Workspace
+from tasks.workspace import Workspace, source_of
 
 
 def main(options: Namespace) -> int:
@@ -39,15 +39,23 @@ def list_artifacts(workspace: Workspace, options: Namespace) -> int:
     rows = [
         [
             f"{artifact.reference.stage}/{artifact.reference.key[:digits]}",
-            f"{artifact.n_bytes / 1e6:.2f} MB",
-            artifact.run["started"][:16].replace("T", " "),
-            shorten(artifact.parameters, width),
+            size_text(artifact.n_bytes),
+            *made(artifact, width),
         ]
         for artifact in workspace.store.artifacts()
         if not options.keys or artifact.reference.stage in options.keys
     ]
     terminal.table("artifacts", ["artifact", "size", "made (UTC)", "parameters"], rows)
     return 0
+
+
+def made(artifact: Artifact, width: int) -> tuple[str, str]:
+    """When, and with what; of a damaged artifact, how to mend it."""
+    try:
+        started, parameters = artifact.run["started"], artifact.parameters
+    except DamagedArtifactError:
+        return MISSING, "damaged: see cppcl store verify"
+    return started[:16].replace("T", " "), shorten(parameters, width)
 
 
 def shorten(parameters: dict[str, Any], width: int) -> str:
@@ -115,13 +123,13 @@ def shorten_list(numbers: list[int]) -> str:
 def finishing(workspace: Workspace, unfinished: list[str]) -> str:
     """Commands that make what is missing, as far as the records of runs tell."""
     users = {
-        record["experiment"]: record.get("index")
+        record["experiment"]: (record.get("index"), source_of(record))
         for record in workspace.run_records().values()
         if not set(unfinished).isdisjoint(record["all_artifacts"])
     }
     commands = []
-    for name, index in sorted(users.items(), key=lambda user: user[0]):
-        command = f"run {name}"
+    for name, (index, source) in sorted(users.items(), key=lambda user: user[0]):
+        command = shlex.join(["run", source])
         if index:
             command = shlex.join(["index", index["model"], index["folder"], "--name", name])
         commands.append(f"cppcl {command} --workspace {workspace.root}")

@@ -47,6 +47,16 @@ def test_codes_of_zero_are_never_found():
     assert np.isfinite(similarities[indices >= 0]).all()
 
 
+def test_no_more_are_found_than_there_are():
+    rng = np.random.default_rng(0)
+    gallery = rng.normal(size=(7, 4))
+    indices, cosines = ApproximateGallery(gallery).nearest(gallery[:2], 2**40)
+    assert indices.shape == cosines.shape == (2, 7)
+    assert [sorted(row) for row in indices.tolist()] == [list(range(7))] * 2
+    with pytest.raises(InputError, match="query_codes are empty"):
+        ApproximateGallery(gallery).recall(gallery[:0], 3)
+
+
 def test_errors(monkeypatch):
     gallery = ApproximateGallery(clusters(5))
     with pytest.raises(InputError, match="query_codes have 3 entries and gallery_codes 24"):

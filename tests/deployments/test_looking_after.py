@@ -52,6 +52,16 @@ class TestAfterARunOfOneStage:
         assert report.code == 0, report.stderr
         assert finished_run.summary["artifacts"]["report"] in report.stdout
 
+    def test_damage_is_listed_beside_the_rest(self, place: Workspace, cppcl: Command) -> None:
+        damaged = next(place.store.artifacts("split"))
+        (damaged.path / "manifest.json").write_text("{}")
+        listed = cppcl("store", "ls", "--workspace", place.root)
+        assert listed.code == 0, listed.stderr
+        (line,) = (line for line in listed.stdout.splitlines() if damaged.reference.key in line)
+        assert "damaged: see cppcl store verify" in line
+        n_artifacts = sum(1 for _ in place.store.references())
+        assert listed.stdout.count("/") >= n_artifacts > 10
+
     def test_a_run_that_stopped_early_says_so(self, place: Workspace, cppcl: Command) -> None:
         result = cppcl("report", f"tiny-{LATER}", "--workspace", place.root)
         assert result.code == 2

@@ -233,10 +233,37 @@ def test_every_error_is_told_at_once(
 
 
 def test_an_unknown_experiment_lists_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"'emojis' is neither one of .*emoji.* nor a \.yaml"):
+    with pytest.raises(
+        InputError, match=r"'emojis' is neither one of .*emoji.* nor a \.yaml.*'emoji'\?"
+    ):
         load_experiment("emojis")
     with pytest.raises(InputError, match=r"nowhere\.yaml' does not exist"):
         load_experiment(str(tmp_path / "nowhere.yaml"))
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["tcp://h:8786", "tcp://[::1]:8786", "ssh://h", "ssh://me@h:22,h2,you@h3", "tcp://h", "slurm"],
+)
+def test_addresses_of_clusters(where: str) -> None:
+    assert load_experiment("emoji", [f"cluster={where}"]).compute.cluster == where
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["tcp://", "tcp://h:99999", "tcp://h:0", "tcp://h:x", "tcp://a,b", "ssh://h,:22", "udp://h:1"],
+)
+def test_wrong_addresses_of_clusters(where: str) -> None:
+    with pytest.raises(InputError, match=r"compute\.cluster: cluster '.*must be local, slurm, "):
+        load_experiment("emoji", [f"cluster={where}"])
+
+
+def test_an_encrypted_address_needs_its_files() -> None:
+    given = ["cluster=tls://h:8786", "tls.ca=ca.pem", "tls.certificate=c.pem"]
+    with pytest.raises(InputError, match=r"cluster 'tls://h:8786' needs tls\.private_key"):
+        load_experiment("emoji", given)
+    chosen = load_experiment("emoji", [*given, "tls.private_key=k.pem"])
+    assert chosen.compute.tls.private_key == "k.pem"
 
 
 @pytest.mark.parametrize("text", ["- a\n- b\n", "", "emoji"])

@@ -92,6 +92,17 @@ def test_the_latest_run_of_an_experiment_is_found(place: Workspace) -> None:
     assert str(place.find_model("b")) == "encode/" + "3" * 32
     with pytest.raises(InputError, match=r"no run 'c' .*were run: a-b, b\).*cppcl run c"):
         place.find_run("c")
+    record(place, "shapes", "20260104T000000000000Z")
+    with pytest.raises(InputError, match=r"no run 'shape' .*did you mean 'shapes'\?$"):
+        place.find_run("shape")
+
+
+def test_a_run_of_a_file_is_made_again_from_the_file(place: Workspace) -> None:
+    stamp = "20260101T000000000000Z"
+    made = {"experiment": "a", "artifacts": {}, "source": "/lab/a.yaml"}
+    place.record_run("a", stamp, made)
+    with pytest.raises(InputError, match=r"with: cppcl run /lab/a\.yaml --workspace"):
+        place.find_run("a", "encode")
 
 
 def test_no_runs_yet(place: Workspace) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cppcl.errors import InputError
+from cppcl.errors import InputError, PictureError
 from tasks.model import Model, index_folder
 from tasks.workspace import Workspace
 
@@ -31,6 +31,13 @@ def test_a_sketch_without_a_code_is_refused(
     sketch = finished_run.shapes / "sketches/circle/0.png"
     with pytest.raises(InputError, match=r"circle/0\.png: .*code is all zero.*smaller alpha"):
         model.search(sketch, 3)
+
+
+def test_a_sketch_of_one_colour_is_refused(model: Model, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.png"
+    Image.new("RGB", (40, 30), "white").save(empty)
+    with pytest.raises(PictureError, match=r"empty\.png is of one colour"):
+        model.search(empty, 3)
 
 
 def test_pictures_without_a_code_are_similar_to_nothing(
@@ -59,6 +66,20 @@ def test_a_gallery_of_bad_pictures_only(model: Model, finished_run: Any, tmp_pat
     gallery = Model(model.workspace, results[-1].reference)
     with pytest.raises(InputError, match="holds no picture that could be read; index another"):
         gallery.search(finished_run.shapes / "sketches/circle/0.png", 3)
+
+
+def test_an_index_of_bad_pictures_only_is_not_to_be_searched(
+    model: Model, tmp_path: Path, cppcl: Callable[..., Any]
+) -> None:
+    folder = tmp_path / "bad"
+    folder.mkdir()
+    (folder / "1.png").write_bytes(b"no picture")
+    place = model.workspace.root
+    options = ("--max-bad-share", "1", "--workspace", place)
+    made = cppcl("index", "tiny", folder, *options)
+    assert made.code == 0, made.stderr
+    assert "no picture could be read, so there is nothing to search" in made.stderr
+    assert "search it with" not in made.stderr
 
 
 def test_the_share_of_bad_pictures_can_be_given(

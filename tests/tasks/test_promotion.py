@@ -285,3 +285,5 @@ def test_the_command(place: Workspace, record: Runs, cppcl: Callable[..., Any]) 
     assert "withdrawn" in listed
     assert [entry["run"] for entry in command("--list", "--json").json()] == [first, second]
     assert command("--back").code == 2
+    outside = cppcl("promote", "../shapes", "--list", "--json", "--workspace", place.root / "runs")
+    assert outside.json() == []

@@ -99,6 +99,15 @@ def test_the_same_data_give_the_same_bytes(
     assert not any(re.search(rb"20\d\d-\d\d-\d\d", content) for content in files.values())
 
 
+def test_words_begin_at_the_left_and_numbers_end_at_the_right(files: dict[str, bytes]) -> None:
+    page = files["index.html"].decode()
+    for shown in ("printed", "98.6", "81.0"):
+        assert re.search(rf'class="number"[^>]*>{re.escape(shown)}</t[hd]>', page)
+    assert '<th scope="col" class="word">agreement</th>' in page
+    assert '<td class="word agrees">agrees</td><td class="words">a note' in page
+    assert '<td class="word">–</td><td class="words"></td>' in page
+
+
 def test_a_page_refers_to_its_own_files_alone(files: dict[str, bytes]) -> None:
     page = files["index.html"].decode()
     linked = re.findall(r'(?:src|href|srcset)="([^"]*)"', page)
