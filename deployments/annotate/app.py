@@ -19,13 +19,16 @@ from cppcl.errors import CppclError, InputError, PictureError
 from deployments.annotate.database import ContradictionError
 from deployments.annotate.samples import AnnotationSet
 from deployments.annotate.session import Question, Session
+from deployments.web.head import HeadAsGet
 from deployments.web.pictures import PictureFile, Pictures
-from deployments.web.requests import decode, read_body, wants_json
+from deployments.web.requests import decode, read_body, wants_json, wants_page
 from deployments.web.security import Access, guard
 from deployments.web.templating import environment
 
 LARGEST_FORM = 16 * 2**10
 LARGEST_IMPORT = 32 * 2**20
+FORM_SECONDS = 15.0
+IMPORT_SECONDS = 120.0
 LONGEST_ID = 1024
 STATIC = {"annotate.css": "text/css; charset=utf-8", "annotate.js": "text/javascript"}
 KINDS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
@@ -44,17 +47,20 @@ def make_app(session: Session, access: Access) -> FastAPI:
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.middleware("http")(guard(access))
+    app.add_middleware(HeadAsGet)
     pictures = pictures_of(session.annotated)
     templates = environment("deployments.annotate")
     files = resources.files("deployments.annotate") / "static"
     static = {name: (files / name).read_bytes() for name in STATIC}
     sides = tuple(session.annotated.sides)
 
-    def page(template: str, status: int = 200, **values: Any) -> Response:
+    def page(
+        template: str, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any
+    ) -> Response:
         text = templates.get_template(template).render(
             experiment=session.annotated.experiment, plurals=PLURALS, **values
         )
-        return HTMLResponse(text, status)
+        return HTMLResponse(text, status, headers)
 
     def modality_of(values: Mapping[str, str]) -> Modality:
         modality = values.get("modality", "")
@@ -137,7 +143,7 @@ def make_app(session: Session, access: Access) -> FastAPI:
         kind = request.query_params.get("kind", "")
         if kind not in KINDS:
             raise InputError(f"kind={kind!r:.200} must be one of {', '.join(KINDS)}")
-        text = decode(await read_body(request, LARGEST_IMPORT))
+        text = decode(await read_body(request, LARGEST_IMPORT, IMPORT_SECONDS))
         report = await run_in_threadpool(session.take_in, text, cast(Kind, kind))
         return JSONResponse(vars(report))
 
@@ -152,14 +158,17 @@ def make_app(session: Session, access: Access) -> FastAPI:
     def icon() -> Response:
         return Response(status_code=204)
 
-    def failed(request: Request, status: int, message: str) -> Response:
-        if wants_json(request):
-            return JSONResponse({"error": message}, status)
-        return page("error.html", status, title=HTTPStatus(status).phrase, message=message)
+    def failed(
+        request: Request, status: int, message: str, headers: Mapping[str, str] | None = None
+    ) -> Response:
+        if not wants_page(request):
+            return JSONResponse({"error": message}, status, headers)
+        title = HTTPStatus(status).phrase
+        return page("error.html", status, headers, title=title, message=message)
 
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
-        return failed(request, error.status_code, str(error.detail))
+        return failed(request, error.status_code, str(error.detail), error.headers)
 
     @app.exception_handler(CppclError)
     def wrong(request: Request, error: CppclError) -> Response:
@@ -187,7 +196,7 @@ def question_for_page(question: Question) -> dict[str, Any]:
 
 async def read_form(request: Request) -> dict[str, str]:
     """Fields of a form, of each name the last."""
-    text = decode(await read_body(request, LARGEST_FORM))
+    text = decode(await read_body(request, LARGEST_FORM, FORM_SECONDS))
     try:
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=20, errors="strict")
     except ValueError as error:

@@ -7,23 +7,26 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from importlib import resources
-from typing import Any
+from typing import Annotated
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 
+from cppcl.datasets.table import Modality
 from cppcl.errors import CppclError, InputError, PictureError
+from deployments.serve import documented
 from deployments.serve import interface as out
 from deployments.serve.answers import ChangedError, answered, described, said
 from deployments.serve.live import Live
 from deployments.serve.metrics import MEDIA_TYPE, Measured, Metrics
-from deployments.serve.originals import original
-from deployments.serve.served_model import ServedModel
+from deployments.serve.originals import SHOWN_AS_THEY_ARE, original
+from deployments.serve.served_model import Place, ServedModel
 from deployments.serve.uploads import LARGEST_FILE, UploadError
 from deployments.serve.work import BusyError, Work
-from deployments.web.requests import read_body, wants_json
+from deployments.web.head import HeadAsGet
+from deployments.web.requests import read_body, wants_page
 from deployments.web.security import HEADERS, Access, guard
 from deployments.web.templating import environment
 
@@ -36,10 +39,7 @@ STATIC = {
     "serve.js": "text/javascript",
 }
 KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
-QUERY_SCHEMA = out.Query.model_json_schema()
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": out.Refusal} for status in (408, 409, 413, 415, 422, 503)
-}
+Row = Annotated[int, Path(ge=0)]
 
 
 def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
@@ -67,10 +67,12 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
         description="Pictures that a sketch means.",
         docs_url=None,  # its page would load scripts from elsewhere
         redoc_url=None,
+        responses=documented.STRANGERS,
         lifespan=lifespan,
     )
     app.middleware("http")(guard(access))
     app.add_middleware(Measured, metrics=metrics)
+    app.add_middleware(HeadAsGet)
     templates = environment("deployments.serve")
     files = resources.files("deployments.serve") / "static"
     static = {name: (files / name).read_bytes() for name in STATIC}
@@ -81,20 +83,15 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
         names = [(text, live.get(text).n_pictures) for text in live.texts]
         return HTMLResponse(templates.get_template("search.html").render(models=names))
 
-    @app.get("/api/models")
+    @app.get("/api/models", responses=documented.refusals(500))
     def models() -> out.ModelsOut:
         live.look_for_newer()
         return out.ModelsOut(models=[described(live.get(text)) for text in live.texts])
 
     @app.post(
         "/api/search",
-        responses=REFUSALS,
-        openapi_extra={
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": QUERY_SCHEMA}},
-            }
-        },
+        responses=documented.SEARCHED,
+        openapi_extra={"requestBody": documented.BODY},
     )
     async def search(request: Request) -> out.Answer:
         begun = time.perf_counter()
@@ -104,26 +101,35 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
         answer.seconds = time.perf_counter() - begun
         return answer
 
-    def place(key: str, modality: str, row: int) -> tuple[ServedModel, Any]:
+    def place(key: str, modality: Modality, row: int) -> tuple[ServedModel, Place]:
         model = live.by_key(key)
-        found: Any = (modality, row)
-        if model is None or found not in model.small.get(modality, ()):
+        if model is None or (modality, row) not in model.small[modality]:
             raise HTTPException(404, "There is no such picture; search again.")
-        return model, found
+        return model, (modality, row)
 
-    @app.get("/pictures/{key}/{modality}/{row}")
-    def thumbnail(key: str, modality: str, row: int) -> Response:
+    @app.get(
+        "/pictures/{key}/{modality}/{row}",
+        response_class=Response,
+        responses=documented.content("A small picture.", "image/png", "image/jpeg")
+        | documented.shown_refusals(404, 422, 500),
+    )
+    def thumbnail(key: str, modality: Modality, row: Row) -> Response:
         model, found = place(key, modality, row)
         content, media_type = model.small[modality][found]
         return Response(content, media_type=media_type, headers=KEPT)
 
-    @app.get("/originals/{key}/{modality}/{row}")
-    def large(key: str, modality: str, row: int) -> Response:
+    @app.get(
+        "/originals/{key}/{modality}/{row}",
+        response_class=Response,
+        responses=documented.content("A picture.", *SHOWN_AS_THEY_ARE.values())
+        | documented.shown_refusals(404, 422, 500),
+    )
+    def large(key: str, modality: Modality, row: Row) -> Response:
         model, found = place(key, modality, row)
         content, media_type = original(model.large[modality], found)
         return Response(content, media_type=media_type, headers=KEPT)
 
-    @app.get("/healthz")
+    @app.get("/healthz", responses=documented.shown_refusals(500))
     def health() -> out.Health:
         live.look_for_newer()
         states = {
@@ -138,7 +144,12 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
         well = all(state.problem is None for state in states.values())
         return out.Health(status="ok" if well else "degraded", models=states)
 
-    @app.get("/metrics")
+    @app.get(
+        "/metrics",
+        response_class=Response,
+        responses=documented.content("Text format of Prometheus.", "text/plain")
+        | documented.shown_refusals(500),
+    )
     def measured() -> Response:
         return Response(metrics.text(), headers={"Content-Type": MEDIA_TYPE})
 
@@ -154,7 +165,7 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
         return Response(status_code=204)
 
     def failed(request: Request, status: int, message: str, **headers: str) -> Response:
-        if request.url.path.startswith("/api/") or wants_json(request):
+        if not wants_page(request):
             return JSONResponse({"error": message}, status, headers)
         title = HTTPStatus(status).phrase
         text = templates.get_template("error.html").render(title=title, message=message)
@@ -162,7 +173,7 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
 
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
-        return failed(request, error.status_code, str(error.detail))
+        return failed(request, error.status_code, str(error.detail), **(error.headers or {}))
 
     @app.exception_handler(RequestValidationError)
     def malformed(request: Request, error: RequestValidationError) -> Response:

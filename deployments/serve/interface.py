@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -12,7 +12,7 @@ MOST_MATCHES = 100
 class Query(BaseModel):
     """What to search by: one of `picture`, `example` and `image`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     model: str | None = Field(None, description="a name of /api/models; the first by default")
     picture: str | None = Field(
@@ -131,7 +131,7 @@ class ServedOut(BaseModel):
 class Health(BaseModel):
     """Whether all is well: 'degraded' while something newer cannot be loaded."""
 
-    status: str
+    status: Literal["ok", "degraded"]
     models: dict[str, ServedOut]
 
 

@@ -9,11 +9,12 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 15.0
-"""From the connection, or the first byte of a further request, to the end of its head."""
+"""From the connection, or the first byte of a further request, to the end of its head; and from an
+answer that did not wait for the body to the end of that."""
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP as uvicorn speaks it, with a limit of time for the head of a request."""
+    """HTTP as uvicorn speaks it, with limits of time for whoever is to speak."""
 
     _timer: asyncio.TimerHandle | None = None
 
@@ -38,11 +39,22 @@ class PatientProtocol(H11Protocol):
         self._watch()
 
     def _watch(self) -> None:
-        begun = self.cycle is None or bool(self.conn.trailing_data[0])
-        if self.conn.their_state is not h11.IDLE or not begun:
+        if self.conn.their_state is h11.IDLE:
+            waits = self.cycle is None or bool(self.conn.trailing_data[0])
+        else:
+            waits = self.conn.their_state is h11.SEND_BODY and self.conn.our_state is h11.DONE
+        if not waits:
             self._stop()
+            self._keep_alive()
         elif self._timer is None:
             self._timer = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def _keep_alive(self) -> None:
+        """Limit the time between requests, which uvicorn forgets after a body that came late."""
+        if self.conn.their_state is h11.IDLE and self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
     def _stop(self) -> None:
         if self._timer is not None:

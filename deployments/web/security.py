@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+
+from deployments.web.requests import wants_page
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -88,9 +90,9 @@ def refusal(request: Request, access: Access) -> Response | None:
     """Answer to a request that is not let in; None for one that is."""
     host = request.headers.get("host", "")
     if access.hosts is not None and _name(host) not in access.hosts:
-        return PlainTextResponse("This server is for this machine alone.\n", 421)
+        return _refused(request, 421, "This server is for this machine alone.")
     if request.method not in SAFE_METHODS and not _same_site(request, host):
-        return PlainTextResponse("Another web site asked for this; it was refused.\n", 403)
+        return _refused(request, 403, "Another web site asked for this; it was refused.")
     if access.token is None:
         return None
     kind, _, borne = request.headers.get("authorization", "").partition(" ")
@@ -112,14 +114,22 @@ def refusal(request: Request, access: Access) -> Response | None:
             samesite="lax",
         )
         return response
-    return PlainTextResponse(
-        f"Open the address with the token that {access.command} printed when it started.\n", 401
-    )
+    message = f"Open the address with the token that {access.command} printed when it started."
+    return _refused(request, 401, message, {"WWW-Authenticate": "Bearer"})
 
 
 def same(given: str, expected: str) -> bool:
     """Compare two texts in a time that does not tell where they differ."""
     return secrets.compare_digest(given.encode(), expected.encode())
+
+
+def _refused(
+    request: Request, status: int, message: str, headers: dict[str, str] | None = None
+) -> Response:
+    if wants_page(request):
+        # A page would ask for a style that is refused too.
+        return PlainTextResponse(message + "\n", status, headers)
+    return JSONResponse({"error": message}, status, headers)
 
 
 def _name(host: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from tests.deployments.processes import started
 
 JSON = {"Accept": "application/json"}
+SHOWN = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 Question = dict[str, Any]
 
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from deployments.web.security import Access, access_for
-from tests.deployments.annotating import JSON, answer, ask, exported
+from tests.deployments.annotating import JSON, SHOWN, answer, ask, exported
 
 
 class TestPictures:
@@ -134,7 +134,7 @@ class TestRefusing:
         response = browser.post("/answer", data=sent, headers=JSON)
         assert response.status_code == 422
         assert word in response.json()["error"]
-        page = browser.post("/answer", data=sent)
+        page = browser.post("/answer", data=sent, headers=SHOWN)
         assert page.status_code == 422
         assert "<script>" not in page.text
         assert exported(browser) == []
@@ -181,7 +181,7 @@ class TestRefusing:
     def test_wrong_methods_and_addresses(self, browser: Any) -> None:
         assert browser.get("/answer").status_code == 405
         assert browser.request("DELETE", "/").status_code == 405
-        page = browser.get("/nowhere")
+        page = browser.get("/nowhere", headers=SHOWN)
         assert page.status_code == 404
         assert "Back to the start" in page.text
         assert browser.get("/ask").status_code == 422

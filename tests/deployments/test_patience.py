@@ -16,10 +16,10 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Answer with an empty page when the body has come."""
+    """Answer with an empty page when the body has come, or at once at `/hasty`."""
     if scope["type"] != "http":
         return
-    while (await receive()).get("more_body"):
+    while scope["path"] != "/hasty" and (await receive()).get("more_body"):
         pass
     head = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]}
     await send(head)
@@ -66,3 +66,33 @@ def test_who_is_silent_between_requests_or_sends_a_body_is_left(port: int) -> No
         assert slow.recv(4096).startswith(b"HTTP/1.1 200")
         silent.sendall(REQUEST)
         assert silent.recv(4096).startswith(b"HTTP/1.1 200")
+
+
+HASTY = b"POST /hasty HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na"
+
+
+def test_a_body_that_does_not_end_after_the_answer(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as connection:
+        connection.sendall(HASTY)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"b")
+        assert connection.recv(1) == b""
+
+
+def test_a_body_that_ends_after_the_answer(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as connection:
+        for _ in range(2):
+            connection.sendall(HASTY)
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+            connection.sendall(b"bc")
+
+
+def test_who_is_silent_after_such_a_body_is_not_kept_for_ever() -> None:
+    with (
+        in_thread(application, lifespan="off", timeout_keep_alive=2) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as connection,
+    ):
+        connection.sendall(HASTY)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"bc")
+        assert connection.recv(1) == b""
