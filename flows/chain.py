@@ -13,9 +13,9 @@ from flows.config import Experiment, Protocol
 from flows.record import RunRecord
 from flows.selection import Selection
 from flows.sides import Pair, what_learns
-from storage import Recipe, Reference
+from storage import Recipe, Reference, canonical_json
 from tasks import cluster
-from tasks.build_curricula import build_curricula
+from tasks.build_curricula import ANNOTATOR, build_curricula
 from tasks.clusters import ClusterOptions
 from tasks.encode import encode
 from tasks.evaluate import evaluate
@@ -52,6 +52,7 @@ class Described(NamedTuple):
 
     features: dict[str | None, BySide]
     scores: BySide
+    annotator: dict[str, Reference]
 
 
 class Trial(NamedTuple):
@@ -179,6 +180,7 @@ class Chain:
             Described(
                 {name: self.extract(pair, table, by[name]) for name, pair in pairs.items()},
                 self.extract(curriculum, table, by_scores),
+                self.annotator(table),
             )
             for by, by_scores in learned
         ]
@@ -223,22 +225,49 @@ class Chain:
         found: BySide = {}
         for modality in MODALITIES if sides else ():
             options = getattr(sides, modality)
-            asked = modality, options.model_dump_json(), learned.get(modality)
-            if asked not in self._extracted:
-                self._extracted[asked] = self.stage(
-                    "extract",
-                    extract,
-                    table=table,
-                    modality=modality,
-                    extractor=options.registered_name,
-                    options=options.arguments(),
-                    longest_side=self.experiment.longest_side,
-                    block_rows=self.experiment.block_rows,
-                    learned=learned.get(modality),
-                    max_bad_share=self.experiment.compute.max_bad_share,
-                )
-            found[modality] = self._extracted[asked]
+            found[modality] = self.extract_side(
+                modality,
+                options.registered_name,
+                options.arguments(),
+                table,
+                learned.get(modality),
+            )
         return found
+
+    def annotator(self, table: Reference) -> dict[str, Reference]:
+        """Extract what a simulated annotator looks at, where there is to be one."""
+        curriculum = self.experiment.curriculum
+        if curriculum is None or curriculum.sketch_source != "simulated":
+            return {}
+        return {
+            role: self.extract_side("sketch", extractor, {}, table)
+            for role, extractor in ANNOTATOR.items()
+        }
+
+    def extract_side(
+        self,
+        modality: Modality,
+        extractor: str,
+        options: dict[str, Any],
+        table: Reference,
+        learned: Reference | None = None,
+    ) -> Reference:
+        """Extract one side, once however often it is asked for."""
+        asked = modality, extractor, canonical_json(options), learned
+        if asked not in self._extracted:
+            self._extracted[asked] = self.stage(
+                "extract",
+                extract,
+                table=table,
+                modality=modality,
+                extractor=extractor,
+                options=options,
+                longest_side=self.experiment.longest_side,
+                block_rows=self.experiment.block_rows,
+                learned=learned,
+                max_bad_share=self.experiment.compute.max_bad_share,
+            )
+        return self._extracted[asked]
 
     def settle(
         self, split: ProtocolSplit, table: Reference, pictures: Described
@@ -255,6 +284,7 @@ class Chain:
                 **samples,
                 sketch_scores=pictures.scores["sketch"],
                 image_scores=pictures.scores["image"],
+                annotator=pictures.annotator,
                 options=self.experiment.curriculum.pairing(),
                 answers=self.experiment.curriculum.answers(),
                 what=here,

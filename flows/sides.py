@@ -71,10 +71,10 @@ class CurriculumOptions(Pair):
 
     sketch: ScoreOptions = Field(description="Easiness score of sketches, an extractor")
     image: ScoreOptions = Field(description="Easiness score of images, an extractor")
-    sketch_source: Literal["auto", Source] = Field(
+    sketch_source: Literal["auto", Source, "simulated"] = Field(
         "auto",
         description="Whether pairs of sketches come from scores, answers or both; auto is both "
-        "where there are answers",
+        "where there are answers. simulated: from the answers of a simulated annotator",
     )
     image_source: Literal["auto", Source] = Field(
         "auto", description="Whether pairs of images come from scores, answers or both"
@@ -138,9 +138,9 @@ class CurriculumOptions(Pair):
                 raise ValueError(
                     f"{modality}_source={source} needs {modality}_answers, the file of answers"
                 )
-            if source == "scores" and answers is not None:
+            if source in {"scores", "simulated"} and answers is not None:
                 raise ValueError(
-                    f"{modality}_answers={answers} is not used as {modality}_source is scores; "
+                    f"{modality}_answers={answers} is not used as {modality}_source is {source}; "
                     "set it to answers or both, or leave the file out"
                 )
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.curriculum.agreement import agreement
-from cppcl.curriculum.answers import AnsweredPairs, pairs_from_answers, read_answers
+from cppcl.curriculum.answers import Answer, AnsweredPairs, pairs_from_answers, read_answers
 from cppcl.curriculum.build import Built, build_curriculum
+from cppcl.curriculum.simulated import simulated_answers
 from cppcl.curriculum.union import curriculum_arrays
 from cppcl.datasets.files import file_sha256
 from cppcl.datasets.splits import Split
@@ -28,6 +29,9 @@ from tasks.workspace import Workspace
 
 VERSION = "2"
 Target = Literal["groups", "labels"]
+
+ANNOTATOR = {"features": "hog", "detail": "stroke_length"}
+"""Extractors that a simulated annotator needs of sketches, by what it needs them for."""
 
 
 def training_rows(split: Split, modality: Modality) -> NDArray[np.int64]:
@@ -56,6 +60,7 @@ def curricula_of_split(
     image_scores: Reference,
     target: Target,
     options: dict[str, Any],
+    annotator: Mapping[str, Reference] | None = None,
     answers: Mapping[Modality, Path] | None = None,
     what: str = "",
     mode: Mode = "reuse",
@@ -76,6 +81,9 @@ def curricula_of_split(
     options : dict
         ``answer_share``, and those of `cppcl.curriculum.build.build_curriculum`; one that begins
         with a modality, such as ``sketch_source`` or ``image_rho``, holds for it alone.
+    annotator : dict of Reference, optional
+        `extract` artifacts of the sketches by the roles in `ANNOTATOR`: what a simulated annotator
+        answers by where the option ``sketch_source`` is 'simulated'.
     answers : dict of Path, optional
         Files of people's answers, which take part in the key by their content.
     what, mode
@@ -98,6 +106,7 @@ def curricula_of_split(
             "split": split,
             "sketch_scores": sketch_scores,
             "image_scores": image_scores,
+            **{f"annotator_{role}": made for role, made in (annotator or {}).items()},
         },
     )
     share = options.pop("answer_share", 1.0)
@@ -112,26 +121,26 @@ def curricula_of_split(
             scores = scores_of(store, reference, modality)[rows]
             of_modality = samples.column("ids", modality)
             ids = [of_modality[row] for row in rows]
+            classes = targets(samples, modality, target, rows)
+            own = options_of(modality, options)
+            given = None
+            if own.get("source") == "simulated":
+                own["source"] = "answers"
+                given = simulated(store, annotator or {}, rows, classes, ids)
+            elif modality in answers:
+                given = read_answers(answers[modality])
             answered = None
-            if modality in answers:
-                answered = pairs_from_answers(
-                    read_answers(answers[modality]),
-                    ids,
-                    share=share,
-                    seed=options.get("seed", 0),
-                )
-            built = build_curriculum(
-                scores,
-                targets(samples, modality, target, rows),
-                answered,
-                ids=ids,
-                **options_of(modality, options),
-            )
+            if given is not None:
+                seed = options.get("seed", 0)
+                answered = pairs_from_answers(given, ids, share=share, seed=seed)
+            built = build_curriculum(scores, classes, answered, ids=ids, **own)
             arrays = curriculum_arrays(built.curriculum)
             empty = {"pairs": np.zeros((0, 2), dtype=np.int64)}
             for name, values in {**empty, **arrays}.items():
                 writer.put_array(f"{modality}_{name}", values)
             counts[modality] = count(scores, built, answered)
+            if modality == "sketch" and annotator:
+                counts[modality]["annotator"] = "simulated"
             if answered is not None and answered.n_foreign and not len(answered.pairs):
                 say(
                     f"{what}: none of the {answered.n_answers} answers in {answers[modality]} is "
@@ -144,6 +153,21 @@ def curricula_of_split(
 
 
 build_curricula = stage_task(curricula_of_split)
+
+
+def simulated(
+    store: Store,
+    annotator: Mapping[str, Reference],
+    rows: NDArray[np.int64],
+    classes: NDArray[np.str_],
+    ids: Sequence[str],
+) -> list[Answer]:
+    """Answers of a simulated annotator on the sketches in these rows."""
+    features = store.open(annotator["features"])
+    shown = features.rows("features", rows)
+    shown[~usable_rows(features)[rows]] = 0
+    detail = scores_of(store, annotator["detail"], "sketch")[rows]
+    return simulated_answers(detail, shown, classes, ids)
 
 
 def options_of(modality: Modality, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,17 +15,16 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from cppcl.errors import CppclError, InputError
-from tasks import clusters
+from tasks import clusters, network
 from tasks.clusters import ClusterOptions
 from tasks.progress import say
 
 if TYPE_CHECKING:
     from distributed import Client
 
-# An unsatisfiable resource must not wait for ever, and a nanny that restarts a worker 15 s after
-# its death must not be given up.
 SETTINGS = {
-    "distributed.scheduler.no-workers-timeout": "120s",
+    **network.SETTINGS,
+    # A nanny that restarts a worker 15 s after its death must not be given up.
     "distributed.deploy.lost-worker-timeout": "30 minutes",
     # A worker with nothing to spill would stay paused for ever; beyond the limit it is killed,
     # and a block that kills workers again and again fails with a message.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cppcl.errors import CppclError, InputError
+from tasks import network
 
 KINDS = ("local", "slurm", "kubernetes")
 """Values of ``compute.cluster`` that are no address."""
@@ -195,6 +196,7 @@ def ssh_specification(wanted: Wanted) -> dict[str, Any]:
                     "memory_limit": wanted.memory,
                     "resources": offered,
                     "name": name,
+                    "death_timeout": network.DEATH_TIMEOUT_S,
                 },
                 "worker_class": "distributed.Nanny",
                 "remote_python": sys.executable,
@@ -246,11 +248,12 @@ def slurm_specification(wanted: Wanted) -> dict[str, Any]:
                 "processes": 1,
                 "memory": f"{wanted.memory}B",
                 "nanny": True,
+                "death_timeout": network.DEATH_TIMEOUT_S,
                 "python": sys.executable,
                 "worker_extra_args": ["--resources", f"{resource}={amount}"],
                 "job_extra_directives": directives,
                 "job_script_prologue": [
-                    f"export {name}_NUM_THREADS=1" for name in ("OMP", "MKL", "OPENBLAS")
+                    f"export {variable}={value}" for variable, value in _environment().items()
                 ],
             },
         }
@@ -282,7 +285,7 @@ def manifest(wanted: Wanted) -> dict[str, Any]:
         name=NAME,
         image=wanted.options.kubernetes.container,
         n_workers=wanted.workers,
-        env={f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")},
+        env=_environment(),
         resources=_pod_resources(wanted),
         worker_command=_pod_command(wanted, "CPU"),
         idle_timeout=3600,
@@ -311,6 +314,7 @@ def gpu_group(wanted: Wanted) -> dict[str, Any]:
         "name": f"{NAME}-gpu",
         "n_workers": wanted.n_gpu_workers,
         "image": wanted.options.kubernetes.container,
+        "env": _environment(),
         "resources": {**resources, "limits": limits},
         "worker_command": _pod_command(wanted, "GPU"),
     }
@@ -353,7 +357,14 @@ def _pod_command(wanted: Wanted, resource: str) -> list[str]:
     return [
         *("dask", "worker", "--nthreads", "1"),
         *("--memory-limit", str(wanted.memory), "--resources", f"{resource}=1"),
+        *("--death-timeout", str(network.DEATH_TIMEOUT_S)),
     ]
+
+
+def _environment() -> dict[str, str]:
+    """Environment of workers that do not inherit the configuration of this process."""
+    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+    return threads | network.environment()
 
 
 def _require(module: str, extra: str, where: str) -> None:

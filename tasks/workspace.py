@@ -14,10 +14,14 @@ from typing import Any
 
 from cppcl.errors import InputError
 from cppcl.validation import did_you_mean
-from storage import Reference, Store
+from storage import Reference, Remote, RemoteURLError, Store, open_remote
+from tasks.progress import say
 
 STAMP = "%Y%m%dT%H%M%S%fZ"
 """Of the names of records; it sorts by time."""
+
+REMOTE = "CPPCL_REMOTE"
+"""Environment variable: URL of the object store that keeps artifacts too."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,10 @@ class Workspace:
 
     @property
     def store(self) -> Store:
-        """Artifacts."""
-        return Store(self.root / "store")
+        """Artifacts, here and in the remote that ``$CPPCL_REMOTE`` names."""
+        url = os.environ.get(REMOTE)
+        remote = remote_of(url, REMOTE) if url else None
+        return Store(self.root / "store", remote=remote, remark=say)
 
     @property
     def data(self) -> Path:
@@ -185,6 +191,14 @@ class Workspace:
                 if scored and codes and codes.inputs["model"] == model:
                     return str(scored.parameters["metric"])
         return str(record["configuration"]["evaluation"]["metric"])
+
+
+def remote_of(url: str, where: str) -> Remote:
+    """Return the remote of a URL; an `InputError` tells ``where`` a wrong one was given."""
+    try:
+        return open_remote(url)
+    except RemoteURLError as error:
+        raise InputError(f"{where}: {error}") from error
 
 
 def source_of(record: dict[str, Any]) -> str:

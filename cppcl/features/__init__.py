@@ -35,6 +35,7 @@ from cppcl.features.shelo import Helo, Shelo
 from cppcl.features.shog import Shog
 from cppcl.features.sift import Sift
 from cppcl.features.ssim import SelfSimilarity
+from cppcl.features.stroke_length import StrokeLength
 from cppcl.features.structure_tensor import StructureTensor
 
 __all__ = ["EXTRACTORS", "Combination", "Extractor", "Picture", "learning_part", "make_extractor"]
@@ -58,6 +59,7 @@ EXTRACTORS: dict[str, type[Extractor]] = {
         Shelo,
         Shog,
         Sift,
+        StrokeLength,
         StructureTensor,
     )
 }

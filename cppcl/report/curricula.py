@@ -151,8 +151,10 @@ def facts(result: CurriculumResult) -> list[str]:
     if told:
         found.append(f"Options of these pairs: {', '.join(told)}.")
     if answers := counts.get("answers"):
+        simulated = counts.get("annotator") == "simulated"
+        whose = "Answers of a simulated annotator" if simulated else "People's answers"
         found.append(
-            f"People's answers: {answers['answers']:,}, of which {answers['skipped']:,} skip and "
+            f"{whose}: {answers['answers']:,}, of which {answers['skipped']:,} skip and "
             f"{answers['of other samples']:,} are of other samples; {answers['pairs']:,} pairs, "
             f"{answers['contradicted']:,} answered both ways, {answers['in cycles']:,} in cycles."
         )

@@ -95,9 +95,43 @@ def test_answers_lie_beside_the_file_that_names_them(
     assert changed == after
 
 
+def test_a_simulated_annotator_answers_where_nobody_did(
+    write: Callable[..., Path], run_plain: Callable[..., Any], tmp_path: Path
+) -> None:
+    place = Workspace(tmp_path / "workspace")
+    without = run_plain(write(), place)
+    simulated = run_plain(write(sketch_source="simulated", answer_share=0.6), place)
+    assert {"extract sketch hog", "extract sketch stroke_length"} <= simulated.pieces.keys()
+    for piece in simulated.pieces["curricula instance"]:
+        made = place.store.open(piece.reference)
+        counts = made.json("counts.json")
+        decided = counts["sketch"]["answers"]["answers"] - counts["sketch"]["answers"]["skipped"]
+        assert counts["sketch"]["annotator"] == "simulated"
+        assert 0 < counts["sketch"]["hinges"] == round(0.6 * decided)
+        assert "answers" not in counts["image"]
+        detail = place.store.open(made.inputs["annotator_detail"]).array("features")[:, 0]
+        rows = open_split(place.store, made.inputs["split"]).train_sketches
+        harder, easier = made.array("sketch_pairs").T
+        assert (detail[rows[harder]] < detail[rows[easier]]).all()
+    changed = {
+        name
+        for name, pieces in without.pieces.items()
+        if [str(p.reference) for p in pieces] != [str(p.reference) for p in simulated.pieces[name]]
+    }
+    assert changed == {
+        "curricula instance",
+        "train cprl",
+        "encode cprl",
+        "evaluate cprl",
+        "report",
+    }
+
+
 def test_a_source_and_its_file_go_together(write: Callable[..., Path]) -> None:
     with pytest.raises(InputError, match="sketch_source=answers needs sketch_answers"):
         load_experiment(str(write(sketch_source="answers")))
+    with pytest.raises(InputError, match=r"not used as sketch_source is simulated; set it to"):
+        load_experiment(str(write(sketch_source="simulated", sketch_answers="a.csv")))
     with pytest.raises(InputError, match=r"image_answers=.*not used as image_source is scores"):
         load_experiment(str(write(image_source="scores", image_answers="a.csv")))
 
