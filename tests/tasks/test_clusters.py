@@ -11,7 +11,7 @@ import pytest
 
 from cppcl.errors import InputError
 from flows.load import load_experiment
-from tasks import cluster, clusters
+from tasks import cluster, clusters, network
 from tasks.clusters import ClusterOptions, Kubernetes, Slurm, Tls, Wanted
 
 GIB = 2**30
@@ -35,8 +35,13 @@ SCRIPT = """\
 export OMP_NUM_THREADS=1
 export MKL_NUM_THREADS=1
 export OPENBLAS_NUM_THREADS=1
+export DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP=30s
+export DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT=30s
+export DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL=45s
+export DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=3
+export DASK_DISTRIBUTED__SCHEDULER__NO_WORKERS_TIMEOUT=120s
 {python} -m distributed.cli.dask_worker tcp://10.0.0.1:8786 --name {name} --nthreads 1 \
---memory-limit 3.00GiB --nanny --death-timeout 60 --resources {resource}=1
+--memory-limit 3.00GiB --nanny --death-timeout 120 --resources {resource}=1
 """
 
 
@@ -75,21 +80,26 @@ def test_the_manifest_of_kubernetes() -> None:
     assert worker["replicas"] == 2
     (container,) = worker["spec"]["containers"]
     assert container["image"] == "registry.example/cppcl:1"
-    assert container["args"][:8] == [
+    assert container["args"][:10] == [
         *("dask", "worker", "--nthreads", "1"),
-        *("--memory-limit", str(3 * GIB), "--resources", "CPU=1"),
+        *("--memory-limit", str(3 * GIB), "--resources", "CPU=1", "--death-timeout", "120"),
     ]
     amounts = {"cpu": "1", "memory": str(3 * GIB)}
     assert container["resources"] == {"requests": amounts, "limits": amounts}
-    assert {"name": "OMP_NUM_THREADS", "value": "1"} in container["env"]
+    environment = {
+        **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")},
+        **network.environment(),
+    }
+    assert {entry["name"]: entry["value"] for entry in container["env"]} == environment
     (scheduler,) = document["spec"]["scheduler"]["spec"]["containers"]
     assert scheduler["image"] == "registry.example/cppcl:1"
     assert clusters.gpu_group(there) == {
         "name": "cppcl-gpu",
         "n_workers": 1,
         "image": "registry.example/cppcl:1",
+        "env": environment,
         "resources": {"requests": amounts, "limits": {**amounts, "nvidia.com/gpu": "1"}},
-        "worker_command": [*container["args"][:7], "GPU=1"],
+        "worker_command": [*container["args"][:7], "GPU=1", *container["args"][8:10]],
     }
 
 
@@ -112,6 +122,7 @@ def test_workers_go_round_the_hosts() -> None:
         "memory_limit": 3 * GIB,
         "resources": {"GPU": 1},
         "name": "gpu-0",
+        "death_timeout": 120,
     }
 
 
