@@ -41,12 +41,13 @@ SKETCH = (
 
 def query() -> dict[str, Any]:
     """What may be asked, with the rule that one of three is given and that it is no null."""
-    kinds = {"picture": "string", "example": "integer", "image": "integer"}
+    row = {"type": "integer", "minimum": 0}
+    kinds: dict[str, Any] = {"picture": {"type": "string"}, "example": row, "image": row}
     ways = []
     for name, kind in kinds.items():
         others: dict[str, Any] = {other: {"type": "null"} for other in kinds if other != name}
         photo = {} if name == "picture" else {"photo": {"const": False}}
-        given = {name: {"type": kind}, **others, **photo}
+        given = {name: kind, **others, **photo}
         ways.append({"title": f"By {name}", "required": [name], "properties": given})
     return out.Query.model_json_schema() | {"oneOf": ways}
 

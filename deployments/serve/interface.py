@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 MOST_MATCHES = 100
+
+
+def _whole(value: Any) -> Any:
+    """To JSON, 3.0 is an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
 
 
 class Query(BaseModel):
@@ -24,16 +32,16 @@ class Query(BaseModel):
         description="whether the picture is a photograph of a sketch on paper: light, shadow and "
         "ruled lines are taken out, and it is refused if nothing is left",
     )
-    example: Annotated[int, Field(ge=0)] | None = Field(
+    example: Annotated[Whole, Field(ge=0)] | None = Field(
         None, description="row of an example sketch of the model"
     )
-    image: Annotated[int, Field(ge=0)] | None = Field(
+    image: Annotated[Whole, Field(ge=0)] | None = Field(
         None, description="row of a picture, for more like it"
     )
     key: str | None = Field(
         None, description="of an earlier answer: refused if rows are of another gallery by now"
     )
-    k: int = Field(24, ge=1, le=MOST_MATCHES, description="number of pictures")
+    k: Whole = Field(24, ge=1, le=MOST_MATCHES, description="number of pictures")
 
     @model_validator(mode="after")
     def _one_of_three(self) -> Self:
