@@ -206,6 +206,9 @@ class ReproductionOptions(Options):
     notes: tuple[str, ...] = Field((), description="What a reader must know of the whole")
     runs: dict[str, RunOptions] = Field(min_length=1, description="Runs by name")
     items: dict[str, AnyItem] = Field(min_length=1, description="Tables and figures by name")
+    include: dict[str, tuple[str, ...]] = Field(
+        {}, description="Items of other descriptions that are shown too, whole also with --quick"
+    )
 
     @model_validator(mode="after")
     def check_runs(self) -> Self:
@@ -227,12 +230,14 @@ def runs_of(item: AnyItem) -> list[str]:
     return [item.run]
 
 
-def chosen_items(options: ReproductionOptions, names: Sequence[str] | None) -> dict[str, AnyItem]:
-    """Items by name: those that are asked for, or all."""
+def chosen_items(
+    options: ReproductionOptions, names: Sequence[str] | None, asked: str = "--only"
+) -> dict[str, AnyItem]:
+    """Items by name: those that are asked for (by an option of this name), or all."""
     for name in names or ():
         if name not in options.items:
             raise InputError(
-                f"--only {name}: the reproduction {options.name!r} has no such item; there is "
+                f"{asked} {name}: the reproduction {options.name!r} has no such item; there is "
                 f"{', '.join(options.items)}"
             )
     return {name: options.items[name] for name in options.items if not names or name in names}
@@ -278,7 +283,36 @@ def load_reproduction(source: str) -> ReproductionOptions:
             for item in error.errors(include_url=False)
         ]
         raise InputError(f"reproduction {source!r} is not valid:\n" + "\n".join(lines)) from error
-    return with_experiment_files(found, path.parent)
+    return with_included(with_experiment_files(found, path.parent))
+
+
+def with_included(found: ReproductionOptions) -> ReproductionOptions:
+    """Add the items that are included from other descriptions, and their runs.
+
+    Raises
+    ------
+    InputError
+        If there is no such description or item.
+    """
+    runs, items = dict(found.runs), dict(found.items)
+    for source, names in found.include.items():
+        other = load_reproduction(source)
+        for name, item in chosen_items(other, names, f"include.{source}").items():
+            items[f"{source}_{name}"] = renamed(item, f"{source}_")
+            for run in runs_of(item):
+                runs[f"{source}_{run}"] = other.runs[run].model_copy(update={"quick": ()})
+    return found.model_copy(update={"runs": runs, "items": items})
+
+
+def renamed(item: AnyItem, prefix: str) -> AnyItem:
+    """An item whose runs have a prefix."""
+    if isinstance(item, ScoresItem):
+        lines = {
+            name: line.model_copy(update={"run": line.run and f"{prefix}{line.run}"})
+            for name, line in item.lines.items()
+        }
+        return item.model_copy(update={"lines": lines})
+    return item.model_copy(update={"run": f"{prefix}{item.run}"})
 
 
 def with_experiment_files(found: ReproductionOptions, place: Path) -> ReproductionOptions:

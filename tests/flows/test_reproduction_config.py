@@ -59,7 +59,9 @@ def test_every_run_line_and_value_of_those_that_come_along_can_be(
                 asked.setdefault((item.run, *changes), set()).update(methods)
     for (run, *changes), methods in asked.items():
         experiment = runs.experiment(options.runs[run], changes)
-        assert experiment.dataset.registered_name == options.dataset
+        included = run.partition("_")[0]
+        dataset = included if included in options.include else options.dataset
+        assert experiment.dataset.registered_name == dataset
         with_methods(experiment, options.runs[run].protocol, sorted(methods))
 
 
@@ -142,6 +144,25 @@ def test_unknown_names(tmp_path: Path) -> None:
     assert list(chosen_items(options, None)) == ["table"]
     with pytest.raises(InputError, match=r"--only tabel: .* there is table"):
         chosen_items(options, ["tabel"])
+
+
+def test_items_of_other_descriptions_are_shown_whole(tmp_path: Path) -> None:
+    options = load_reproduction(written(tmp_path, include={"cufs": ["table1", "costs"]}))
+    cufs = load_reproduction("cufs")
+    assert list(options.items) == ["table", "cufs_table1", "cufs_costs"]
+    table: Any = options.items["cufs_table1"]
+    assert {line.run for line in table.lines.values()} == {"cufs_cv", "cufs_paper"}
+    assert table.statements == cufs.items["table1"].statements  # type: ignore[union-attr]
+    assert set(options.runs) - {"cufs_cv", "cufs_paper"} == set(
+        load_reproduction(written(tmp_path)).runs
+    )
+    for name in ("cv", "paper"):
+        assert cufs.runs[name].quick
+        assert options.runs[f"cufs_{name}"] == cufs.runs[name].model_copy(update={"quick": ()})
+    with pytest.raises(InputError, match=r"include\.cufs tabel: .* there is table1, "):
+        load_reproduction(written(tmp_path, include={"cufs": ["tabel"]}))
+    with pytest.raises(InputError, match=r"'cusf' is neither one of .*did you mean 'cufs'"):
+        load_reproduction(written(tmp_path, include={"cusf": []}))
 
 
 def test_a_recorded_run_with_the_same_options_is_found() -> None:
