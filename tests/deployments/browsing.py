@@ -59,9 +59,9 @@ def launched() -> Iterator[Any]:
 
 
 @contextmanager
-def opened(chromium: Any, screen: str) -> Iterator[Any]:
+def opened(chromium: Any, screen: str, **options: Any) -> Iterator[Any]:
     """Open a page on one of the screens, with cookies of its own; nothing wrong is logged."""
-    context = chromium.new_context(**SCREENS[screen])
+    context = chromium.new_context(**(SCREENS[screen] | options))
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))

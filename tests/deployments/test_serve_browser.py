@@ -16,7 +16,7 @@ from deployments.serve.app import make_app
 from deployments.serve.uploads import decode_base64
 from deployments.serve.work import Work
 from deployments.web.security import access_for
-from tests.deployments.browsing import launched, missing
+from tests.deployments.browsing import SCREENS, accessibility_faults, launched, missing, opened
 from tests.deployments.processes import SECONDS
 from tests.deployments.serving import in_thread, saved
 
@@ -311,6 +311,53 @@ def test_nothing_is_wider_than_the_screen_and_buttons_can_be_hit(page: Any) -> N
         "one.querySelector('img[alt]'))).length"
     )
     assert names == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_axe_finds_no_fault(
+    screen: str,
+    scheme: str,
+    chromium: Any,
+    address: str,
+    live: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before a search, while it runs, with results, close or not, and after a fault."""
+    from deployments.serve.closeness import Closeness
+
+    def look(state: str) -> None:
+        assert accessibility_faults(page) == "", state
+
+    with opened(chromium, screen, color_scheme=scheme) as page:
+        page.goto(address)
+        page.wait_for_selector("#examples img")
+        look("at first")
+        for summary in page.locator("summary").all():
+            summary.click()
+        look("all there is to read")
+        searched(page, lambda: draw(page, circle(0.5, 0.5, 0.3)))
+        look("with results")
+        page.route("**/api/search", lambda route: None)  # never answered
+        draw(page, [(0.1, 0.5), (0.9, 0.5)])
+        page.wait_for_selector(BUSY)
+        look("while it searches")
+        page.unroute("**/api/search")
+        monkeypatch.setattr(live.get(None), "closeness", Closeness(1.5, 9, 9, 0.75, 1.0))
+        page.reload()
+        page.wait_for_selector("#examples img")
+        searched(page, page.locator("#examples button").first.click)
+        assert page.inner_text("#status").startswith("Nothing close.")
+        look("nothing close")
+        good, bad = tmp_path / "drawn.png", tmp_path / "bad.png"
+        good.write_bytes(saved(np.eye(40, dtype=np.uint8) * 255))
+        bad.write_bytes(b"no picture")
+        searched(page, lambda: page.set_input_files("#file", good))
+        page.set_input_files("#file", bad)
+        page.wait_for_selector("#error:not(:empty)")
+        assert page.get_by_label("It is a photograph").is_visible()
+        look("a file that is none")
 
 
 def test_two_hundred_random_strokes(page: Any) -> None:
