@@ -11,7 +11,7 @@ SETTINGS = {
     # A process that is stopped, or a machine that only swaps, still acknowledges. Dask looks once
     # in this time, so that it takes up to twice as long. Not less: a heart does not beat while a
     # call of a compiled library keeps the interpreter's lock.
-    "distributed.scheduler.worker-ttl": "45s",
+    "distributed.scheduler.worker-ttl": "40s",
     # Every outage costs the jobs at work one try of four.
     "distributed.scheduler.allowed-failures": 3,
     # A job that no worker can take must not wait for ever.

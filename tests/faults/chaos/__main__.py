@@ -3,12 +3,12 @@
 Run from the project's folder::
 
     python tests/faults/chaos [--store 500] [--stages 50] [--chain 50] [--seed 0] [--share I/N]
-                              [--only NUMBER] [--json FILE] [--read FILE ...] [--markdown FILE]
+                              [--only NUMBER ...] [--json FILE] [--read FILE ...] [--markdown FILE]
 
 ``--store`` puts faults into a store, one after the other (`store_faults`); ``--stages`` kills a
 process that runs all stages of an experiment (`stage_faults`); ``--chain`` kills what takes part
 in runs with Prefect and Dask (`chain_faults`). The same seed gives the same faults;
-``--only`` does one of them again, and ``--share 0/4`` every fourth, beginning with the first, so
+``--only`` does some of them again, and ``--share 0/4`` every fourth, beginning with the first, so
 that four processes do all. ``--json`` appends a line for each; ``--read`` takes the outcomes from
 such files instead. ``--markdown docs/reliability.md`` writes the tables of outcomes between the
 marks of that page. The exit code is 1 if anything was not as it must be; a process that takes more
@@ -40,7 +40,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--share", default="0/1", metavar="I/N", help="every N-th fault, from I")
     parser.add_argument("--read", type=Path, nargs="+", default=[], metavar="FILE")
-    parser.add_argument("--only", type=int, metavar="NUMBER", help="one of the faults, from 0")
+    parser.add_argument(
+        "--only", type=int, nargs="+", metavar="NUMBER", help="some of the faults, from 0"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="every fault and its outcome")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="page with the table")
     parser.add_argument("--patience", type=float, default=1, metavar="FACTOR")
@@ -83,11 +85,11 @@ def carry_out(
     started = time.monotonic()
     first, every = map(int, options.share.split("/"))
     for number, fault in enumerate(faults):
-        if number % every != first or options.only not in (None, number):
+        if number % every != first or (options.only and number not in options.only):
             continue
         outcome = fault()
         outcomes.append(outcome)
-        if outcome.wrong or part == "chain" or options.only is not None:
+        if outcome.wrong or part == "chain" or options.only:
             print(f"{part} {number}: {dataclasses.asdict(outcome)}", flush=True)
         if options.json:
             line = json.dumps({"part": part, "number": number, **dataclasses.asdict(outcome)})

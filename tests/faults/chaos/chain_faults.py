@@ -10,18 +10,19 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import children
 import psutil
-from experiment import ROOT, draw_pictures, manifests, unlike_expected, write_experiment
+from chain_kinds import KINDS, Kind, Struck, end_frozen_workers
+from experiment import draw_pictures, manifests, unlike_expected, write_experiment
+from foreign import CabledCluster, ForeignCluster
 from outcomes import Outcome
 from starter import Starter
 
@@ -39,6 +40,9 @@ PRELOADED = {
     "torch",
 }
 WITH_WORKERS = ("extract", "fold-scores", "train")
+CLUSTERS = {"foreign": ForeignCluster, "cabled": CabledCluster}
+ADDRESSES = {"local": "local"}
+PAST = ", which the run was past"
 STAGES = ("fetch", "split", *WITH_WORKERS, "curricula", "encode", "evaluate", "report")
 
 
@@ -77,30 +81,46 @@ class Runs:
         for number in range(n):
             kind = KINDS[number % len(KINDS)]
             stage = rng.choice(WITH_WORKERS if kind.at_work else STAGES)
-            nth, delay = rng.randrange(1, 4), rng.random() * 0.3
-            yield partial(self.disturbed, kind, stage, nth, delay)
+            most = sum(name.startswith(f"{stage}/") for name in self.expected)
+            nth, delay, draw = (
+                rng.randint(1, min(3, most)),
+                rng.random() * 0.3,
+                rng.getrandbits(32),
+            )
+            yield partial(self.disturbed, kind, stage, nth, delay, draw)
 
-    def disturbed(self, kind: Kind, stage: str, nth: int, delay: float) -> Outcome:
+    def disturbed(self, kind: Kind, stage: str, nth: int, delay: float, draw: int) -> Outcome:
+        """Put a fault into a run; once more, and earlier, if the run was past that place."""
+        outcome = self.disturbed_once(kind, stage, nth, delay, draw)
+        if PAST in outcome.detail and not outcome.wrong:
+            outcome = self.disturbed_once(kind, stage, 1, 0, draw)
+            if PAST in outcome.detail:
+                outcome.wrong.append("nothing was struck")
+        return outcome
+
+    def disturbed_once(self, kind: Kind, stage: str, nth: int, delay: float, draw: int) -> Outcome:
         """Start a run, put a fault into it, see how it ends, finish it and compare."""
         outcome = Outcome(kind.name, stage, f"{delay:.3f} s after change {nth} of the stage")
         place = self.folder / "place"
         started = time.monotonic()
         with ExitStack() as stack:
-            foreign = stack.enter_context(ForeignCluster()) if kind.cluster == "foreign" else None
-            address = {"local": "local", "shared": self.shared}.get(
-                kind.cluster, foreign.address if foreign else ""
-            )
+            foreign = None
+            if kind.cluster in CLUSTERS:
+                foreign = stack.enter_context(CLUSTERS[kind.cluster]())
+            address = foreign.address if foreign else ADDRESSES.get(kind.cluster, self.shared)
+            stack.callback(end_frozen_workers)
             run = stack.enter_context(Run(self, place, address))
             other = stack.enter_context(Run(self, place, address)) if kind.twice else None
             if run.wait_for(lambda: changes(place, stage) >= nth):
                 time.sleep(delay)
-                kind.act(run, foreign)
-            else:
-                outcome.detail += ", which the run was past"
             at = time.monotonic()
+            if run.code is None:
+                kind.act(Struck(run.pid, foreign, random.Random(draw)))
+            else:
+                outcome.detail += PAST
             code = run.end()
             outcome.detail += f"; exit code {code} {time.monotonic() - at:.0f} s later"
-            if code is None or (code and (kind.survived or "past" in outcome.detail)):
+            if code is None or (code and (kind.survived or PAST in outcome.detail)):
                 outcome.wrong.append(f"the run ended with exit code {code}: {run.last_words()}")
             if other and (code := other.end()) != 0:
                 outcome.wrong.append(f"the other run ended with {code}: {other.last_words()}")
@@ -178,131 +198,11 @@ class Run:
         return " ".join(self.log.read_text(errors="replace").split())[-200:]
 
 
-class ForeignCluster:
-    """A Dask scheduler and two workers, each a process of its own, as on several machines."""
-
-    def __enter__(self) -> ForeignCluster:
-        self.processes: list[subprocess.Popen[bytes]] = []
-        self.address = f"tcp://127.0.0.1:{free_port()}"
-        self.start("distributed.cli.dask_scheduler", "--port", self.address.rpartition(":")[2],
-                   "--host", "127.0.0.1", "--no-dashboard")  # fmt: skip
-        for _ in range(2):
-            self.start("distributed.cli.dask_worker", self.address, "--nthreads", "1",
-                       "--no-nanny", "--no-dashboard", "--death-timeout", "20")  # fmt: skip
-        return self
-
-    def start(self, module: str, *arguments: str) -> None:
-        """Start a program of Dask."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        self.processes.append(process)
-
-    def __exit__(self, *error: Any) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
-
-
-def kill_group(run: Run, foreign: Any) -> None:
-    os.killpg(run.pid, signal.SIGKILL)
-
-
-def kill_flow(run: Run, foreign: Any) -> None:
-    os.kill(run.pid, signal.SIGKILL)
-
-
-def stop_flow(run: Run, foreign: Any) -> None:
-    os.kill(run.pid, signal.SIGTERM)
-
-
-def kill_worker(run: Run, foreign: Any) -> None:
-    for worker in shared_workers()[:1]:
-        worker.kill()
-
-
-def kill_workers(run: Run, foreign: Any) -> None:
-    for worker in shared_workers():
-        worker.kill()
-
-
-def freeze_worker(run: Run, foreign: Any) -> None:
-    for worker in shared_workers()[:1]:
-        worker.suspend()
-        time.sleep(3)
-        worker.resume()
-
-
-def kill_scheduler(run: Run, foreign: Any) -> None:
-    foreign.processes[0].kill()
-
-
-class Kind(NamedTuple):
-    """A kind of fault.
-
-    Attributes
-    ----------
-    name : str
-        What is done.
-    act : callable
-        Does it.
-    cluster : {'shared', 'local', 'foreign'}
-        One that outlives the run, one of the run's own, or one that is started for it.
-    at_work : bool
-        Whether it is done in a stage that uses the cluster.
-    survived : bool
-        Whether the run has to end in order all the same.
-    twice : bool
-        Whether another run of the same experiment goes on beside it.
-    """
-
-    name: str
-    act: Callable[[Run, Any], None]
-    cluster: str = "shared"
-    at_work: bool = False
-    survived: bool = False
-    twice: bool = False
-
-
-KINDS = (
-    Kind("flow process killed, its cluster goes on", kill_flow),
-    Kind("a worker killed", kill_worker, at_work=True, survived=True),
-    Kind("flow process killed, with all workers", kill_group, "local"),
-    Kind("all workers killed", kill_workers, at_work=True, survived=True),
-    Kind("run stopped (SIGTERM)", stop_flow),
-    Kind("a worker frozen for 3 s", freeze_worker, at_work=True, survived=True),
-    Kind("two runs at once, one killed", kill_flow, twice=True),
-    Kind("scheduler killed", kill_scheduler, "foreign", at_work=True),
-    Kind("flow process killed, its cluster goes on", kill_flow, at_work=True),
-    Kind("a worker killed", kill_worker, at_work=True, survived=True),
-)
-
-
-def shared_workers() -> list[psutil.Process]:
-    """Workers of the cluster that outlives the runs."""
-    found = [process for process in psutil.Process().children() if is_worker(process)]
-    if not found:
-        raise RuntimeError("no worker was found to be struck, so the fault would prove nothing")
-    return found
-
-
 def changes(place: Path, stage: str) -> int:
     """How far a stage is: its artifacts, and the chunks of those that are unfinished."""
     folder = place / "store" / stage
     chunks = sum(1 for _ in folder.glob("*.partial/arrays/*/c.*"))
     return chunks + sum(1 for _ in folder.glob("*"))
-
-
-def is_worker(process: psutil.Process) -> bool:
-    """Whether a process is a worker that a nanny started."""
-    try:
-        return "spawn_main" in " ".join(process.cmdline())
-    except psutil.Error:
-        return False
 
 
 def marked(mark: str) -> list[str]:
@@ -319,12 +219,3 @@ def marked(mark: str) -> list[str]:
         if not found or time.monotonic() > end:
             return found
         time.sleep(0.2)
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    import socket
-
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
