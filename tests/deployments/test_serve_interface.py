@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
 from hypothesis import settings
+from pydantic import BaseModel
 from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from deployments.serve import documented
+from deployments.serve import documented, interface
 from deployments.serve.app import make_app
 from deployments.serve.work import Work
 from deployments.web.security import access_for
@@ -29,6 +33,9 @@ UNKNOWN = (
     r"model='.*' must be one of shapes|.* as base64 .*|the picture is none of PNG, .*|"
     r"image=\d+ is no picture of .*|example=\d+ is none of the example sketches .*"
 )
+
+
+PAGE = (Path(__file__).parents[2] / "docs/search-page.md").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +83,39 @@ def test_what_is_found_is_as_described(address: str, live: Any) -> None:
             response = operation.Case(path_parameters=asked).call_and_validate(address)
             assert response.status_code == 200
             assert response.content.startswith(b"\x89PNG")
+
+
+def test_the_documented_command_asks_for_what_it_says(
+    address: str, live: Any, tmp_path: Path
+) -> None:
+    """In the shell that POSIX describes, with the `base64` of any system."""
+    model = live.get(None)
+    content = model.small["sketch"].content(("sketch", model.examples[0]))
+    (tmp_path / "sketch.png").write_bytes(content)
+    (command,) = re.findall(r"(?ms)^```\n(printf .*?)^```$", PAGE)
+    # The options of `base64` differ between systems, and wrapped lines do not.
+    shell = 'base64() { [ $# = 0 ] && command base64; }; curl() { echo "$*" >&2; cat; }; '
+    ran = subprocess.run(
+        ["sh", "-c", shell + command], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ran.stderr.split()[-1].endswith(SEARCH)
+    asked = json.loads(ran.stdout)
+    case = described[SEARCH]["POST"].Case(body=asked, media_type="application/json")
+    answer = case.call_and_validate(address).json()
+    assert [m["row"] for m in answer["matches"]] == [
+        found.row for found in model.by_example(model.examples[0], 5)
+    ]
+
+
+def test_every_field_is_documented() -> None:
+    models = [
+        one
+        for one in vars(interface).values()
+        if isinstance(one, type) and issubclass(one, BaseModel) and one is not BaseModel
+    ]
+    fields = {name for model in models for name in model.model_fields}
+    assert {"rank", "reason", "seconds_since_loaded"} <= fields
+    said = PAGE.split("## For programs")[1]
+    assert {
+        name for name in fields if f"`{name}`" not in said and f'"{name}"' not in said
+    } == set()
