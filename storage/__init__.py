@@ -11,6 +11,8 @@ from storage.errors import (
     DamagedArtifactError,
     MissingArtifactError,
     RecipeError,
+    RemoteError,
+    RemoteURLError,
     StoreAccessError,
     StoreError,
     StoreInUseError,
@@ -19,8 +21,11 @@ from storage.errors import (
 from storage.foreign import read_zarr
 from storage.notes import write_block_note
 from storage.recipe import JSON, Recipe, Reference, canonical_json
+from storage.remote import Remote
+from storage.remote_url import open_remote
 from storage.repair import Repair
 from storage.store import Outcome, Store
+from storage.transfer import Transfer
 from storage.verification import Problem
 from storage.writer import Writer
 
@@ -35,14 +40,19 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "Reference",
+    "Remote",
+    "RemoteError",
+    "RemoteURLError",
     "Repair",
     "Store",
     "StoreAccessError",
     "StoreError",
     "StoreInUseError",
+    "Transfer",
     "UnknownReferenceError",
     "Writer",
     "canonical_json",
+    "open_remote",
     "read_zarr",
     "write_block",
     "write_block_note",

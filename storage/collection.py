@@ -40,7 +40,7 @@ def _garbage(store: Store, keep: list[Reference]) -> list[Path]:
     pending = keep
     while pending:
         reference = pending.pop()
-        if reference not in live and (artifact := store.find(reference)):
+        if reference not in live and (artifact := store.find_here(reference)):
             live.add(reference)
             pending.extend(artifact.inputs.values())
     dead = [store.path(reference) for reference in store.references() if reference not in live]

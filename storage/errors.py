@@ -31,3 +31,11 @@ class StoreAccessError(StoreError, OSError):
 
 class StoreInUseError(StoreError):
     """Nothing may be collected while a run uses the store."""
+
+
+class RemoteURLError(StoreError, ValueError):
+    """The URL of a remote cannot be used as it is."""
+
+
+class RemoteError(StoreError):
+    """The remote cannot be reached, or refuses; the message names its URL and the mend."""

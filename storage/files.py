@@ -92,14 +92,24 @@ def sealed(document: dict[str, Any]) -> bytes:
 
 
 def unseal(path: Path, mend: str) -> dict[str, Any]:
-    """Read what `sealed` wrote.
+    """Read a file that `sealed` wrote.
 
     Raises
     ------
     DamagedArtifactError
         The file is missing, or any bit of it differs.
     """
-    data = read_checked(path, mend)
+    return unsealed(read_checked(path, mend), str(path), mend)
+
+
+def unsealed(data: bytes, place: str, mend: str) -> dict[str, Any]:
+    """Return the document in what `sealed` returned; `place` names it in an error.
+
+    Raises
+    ------
+    DamagedArtifactError
+        Any bit of it differs.
+    """
     try:
         document = json.loads(data)
         digest = document.pop("sha256")
@@ -107,7 +117,7 @@ def unseal(path: Path, mend: str) -> dict[str, Any]:
     except (ValueError, KeyError, AttributeError, TypeError):
         intact = False
     if not intact:
-        raise DamagedArtifactError(f"{path} is not as it was published (digest). {mend}")
+        raise DamagedArtifactError(f"{place} is not as it was published (digest). {mend}")
     return dict(document)
 
 

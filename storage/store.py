@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from storage import collection, verification
+from storage import collection, exchange, verification
 from storage.artifact import Artifact
 from storage.errors import DamagedArtifactError, MissingArtifactError, UnknownReferenceError
 from storage.files import TEMPORARY_SUFFIX, discard, locked, publish
 from storage.recipe import KEY_LENGTH, Recipe, Reference, check_stage, is_key, is_stage
+from storage.remote import Remote
 from storage.repair import Repair, finish_sealed, repair
+from storage.transfer import Transfer
 from storage.verification import Problem
 from storage.writer import Writer
+
+logger = logging.getLogger(__name__)
 
 
 class Outcome(NamedTuple):
@@ -42,10 +47,21 @@ class Store:
     ----------
     root : str or Path
         The folder; it is made by the first write.
+    remote : Remote, optional
+        Keeps artifacts elsewhere too: what is not here is fetched from it, and what is made here
+        is sent to it. Where that fails, work goes on with what is here.
+    remark : callable, optional
+        Is told, in a line, where work goes on without the remote; by default, a warning is logged.
     """
 
-    def __init__(self, root: str | Path) -> None:
-        self.root = Path(root)
+    def __init__(
+        self,
+        root: str | Path,
+        *,
+        remote: Remote | None = None,
+        remark: Callable[[str], None] = logger.warning,
+    ) -> None:
+        self.root, self.remote, self.remark = Path(root), remote, remark
 
     def __repr__(self) -> str:
         return f"Store({str(self.root)!r})"
@@ -55,12 +71,24 @@ class Store:
         return self.root / reference.stage / reference.key
 
     def find(self, reference: Reference) -> Artifact | None:
-        """Return the artifact, or None if it was not made yet.
+        """Return the artifact, or None if it was not made yet; fetch it if the remote has it.
 
         Raises
         ------
         DamagedArtifactError
-            It is there, but its manifest is damaged.
+            It is here, but its manifest is damaged.
+        StoreAccessError
+            It is to be fetched, and the disk is full or may not be written.
+        """
+        return self.find_here(reference) or exchange.fetched(self, reference)
+
+    def find_here(self, reference: Reference) -> Artifact | None:
+        """Return the artifact, or None if it is not in this folder, whatever the remote has.
+
+        Raises
+        ------
+        DamagedArtifactError
+            It is here, but its manifest is damaged.
         """
         artifact = Artifact(reference, self.path(reference))
         if not artifact.path.is_dir():
@@ -85,15 +113,16 @@ class Store:
         """
         artifact = self.find(reference)
         if artifact is None:
+            elsewhere = f" Nor was it to be had from {self.remote.url}." if self.remote else ""
             raise MissingArtifactError(
                 f"{reference} is not in the store: {self.path(reference)} does not exist. Make it "
                 f"with 'cppcl run EXPERIMENT --from {reference.stage}', or see what is there with "
-                f"'cppcl store ls'."
+                f"'cppcl store ls'.{elsewhere}"
             )
         return artifact
 
     def resolve(self, text: str, stage: str | None = None) -> Reference:
-        """Return the one published artifact that `text` names.
+        """Return the one published artifact that `text` names, here or else in the remote.
 
         Parameters
         ----------
@@ -106,25 +135,31 @@ class Store:
         ------
         UnknownReferenceError
             Nothing matches, or more than one artifact; the message lists which.
+        RemoteError
+            Nothing here matches, and the remote cannot be read.
         """
         before, _, prefix = text.strip().lower().rpartition("/")
         stages = {name for name in (before, stage) if name}
-        matches = [
-            reference
-            for reference in self.references()
-            if prefix and reference.key.startswith(prefix) and stages <= {reference.stage}
-        ]
+
+        def is_named(reference: Reference) -> bool:
+            named = bool(prefix) and reference.key.startswith(prefix)
+            return named and stages <= {reference.stage}
+
+        matches = [reference for reference in self.references() if is_named(reference)]
+        if not matches and self.remote is not None:
+            matches = [reference for reference in self.remote.references() if is_named(reference)]
         if len(matches) == 1:
             return matches[0]
+        where = f"{self.root} or {self.remote.url}" if self.remote else str(self.root)
         if not matches:
             kind = f"{stage} artifact" if stage else "artifact"
             raise UnknownReferenceError(
-                f"{text!r} names no {kind} in {self.root}: give a key, or the beginning of one, "
+                f"{text!r} names no {kind} in {where}: give a key, or the beginning of one, "
                 f"as 'cppcl store ls' lists them"
             )
         listing = ", ".join(map(str, matches[:10])) + (", ..." if len(matches) > 10 else "")
         raise UnknownReferenceError(
-            f"{text!r} names {len(matches)} artifacts in {self.root}: {listing}; give more of the "
+            f"{text!r} names {len(matches)} artifacts in {where}: {listing}; give more of the "
             f"{KEY_LENGTH} digits of the key"
         )
 
@@ -159,8 +194,8 @@ class Store:
         reference = recipe.reference
         if not force and (found := self.find(reference)):
             return Outcome(found, cached=True)
-        with self.in_use(), locked(self._lock(reference)):
-            if not force and (found := self.find(reference)):
+        with self.in_use(), locked(self.lock(reference)):
+            if not force and (found := self.find_here(reference)):
                 return Outcome(found, cached=True)
             destination = self.path(reference)
             partial = destination.with_name(reference.key + TEMPORARY_SUFFIX)
@@ -171,9 +206,11 @@ class Store:
                 create(writer)
                 writer.seal()
             publish(partial, destination, self.trash)
+        exchange.sent(self, reference)
         return Outcome(self.open(reference), cached=False)
 
-    def _lock(self, reference: Reference) -> Path:
+    def lock(self, reference: Reference) -> Path:
+        """Return the file that whoever makes or changes an artifact holds."""
         return self.root / "locks" / f"{reference.stage}-{reference.key}.lock"
 
     @contextlib.contextmanager
@@ -227,10 +264,55 @@ class Store:
         done = []
         with self.in_use():
             for reference in chosen:
-                with locked(self._lock(reference)):
+                with locked(self.lock(reference)):
                     if mended := repair(self, reference):
                         done.append(mended)
         return done
+
+    def push(
+        self, references: Iterable[Reference] | None = None, *, replace: bool = False
+    ) -> Iterator[Transfer]:
+        """Send artifacts to the remote, or all, each after what it was made from.
+
+        What is there already is not sent, nor is any file that an interrupted call sent.
+
+        Parameters
+        ----------
+        references : iterable of Reference, optional
+            All of this store by default.
+        replace : bool
+            Send these anew although they are there, for example because they are damaged there.
+
+        Raises
+        ------
+        RemoteError
+            The remote cannot be reached, or refuses.
+        DamagedArtifactError
+            An artifact is damaged here.
+        """
+        chosen = self.references() if references is None else references
+        return exchange.push(self, chosen, replace=replace)
+
+    def pull(self, references: Iterable[Reference]) -> Iterator[Transfer]:
+        """Fetch artifacts from the remote, each after what it was made from.
+
+        Every byte is checked before an artifact is published here. What an interrupted call has
+        fetched is not fetched again.
+
+        Raises
+        ------
+        MissingArtifactError
+            One of them is not in the remote.
+        RemoteError
+            The remote cannot be reached, or refuses.
+        DamagedArtifactError
+            Objects of the remote are missing or damaged; the message names them.
+        """
+        return exchange.pull(self, references)
+
+    def verify_remote(self, references: Iterable[Reference] | None = None) -> Iterator[Problem]:
+        """Read every byte that the remote has of artifacts, or of all; give what is wrong."""
+        return exchange.verify(self, references)
 
     def gc(self, keep: Iterable[Reference], *, dry_run: bool = False) -> list[Path]:
         """Remove what nothing in `keep` was made from, and what interrupted runs left.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from storage.artifact import MANIFEST, RUN, Artifact
 from storage.blocks import METADATA, Layout, StoredArray, array_folder
 from storage.errors import DamagedArtifactError
-from storage.files import says_damage, sha256_of_file
+from storage.files import check_name, says_damage, sha256_of_file
 from storage.recipe import Reference
 
 
@@ -79,14 +79,20 @@ def problems(artifact: Artifact) -> list[Problem]:
     return found
 
 
+def file_names(manifest: Mapping[str, Any]) -> set[str]:
+    """Return the files of an artifact, named from its folder, with ``/`` between folders."""
+    names = {MANIFEST, RUN}
+    for name, entry in manifest["arrays"].items():
+        folder, layout = array_folder("", name), Layout.from_entry(entry)
+        names.add((folder / METADATA).as_posix())
+        names.update((folder / layout.chunk_name(b)).as_posix() for b in range(layout.n_blocks))
+    names.update(f"files/{check_name(name, nested=True)}" for name in manifest["files"])
+    return names
+
+
 def strays(path: Path, manifest: Mapping[str, Any]) -> list[Path]:
     """Return the files in an artifact's folder that its manifest does not name."""
-    expected = {path / MANIFEST, path / RUN}
-    for name, entry in manifest["arrays"].items():
-        folder, layout = array_folder(path, name), Layout.from_entry(entry)
-        expected.add(folder / METADATA)
-        expected.update(folder / layout.chunk_name(b) for b in range(layout.n_blocks))
-    expected.update(path / "files" / name for name in manifest["files"])
+    expected = {path / name for name in file_names(manifest)}
     return [p for p in sorted(path.rglob("*")) if p not in expected and not _is_folder(p)]
 
 

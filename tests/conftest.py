@@ -30,6 +30,7 @@ os.environ.update(
 os.environ.pop("PREFECT_API_URL", None)
 os.environ.pop("CPPCL_WORKSPACE", None)
 os.environ.pop("CPPCL_DATA", None)
+os.environ.pop("CPPCL_REMOTE", None)
 
 SHAPES = ("circle", "square", "triangle")
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from storage import Artifact, Recipe, Store, Writer, write_block
+from storage import Artifact, Recipe, Remote, Store, Writer, open_remote, write_block
+from tests.storage.remotes import Server, serving
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,3 +81,33 @@ def child() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for process in processes:
         with process:  # closes the pipes and waits
             process.kill()
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[Server]:
+    """An S3 server, started once; tests make buckets of their own."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def bucket(s3_server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """URL of an empty bucket, for a process with the environment that finds it."""
+    for name, value in s3_server.environment().items():
+        monkeypatch.setenv(name, value)
+    return s3_server.make_bucket()
+
+
+@pytest.fixture(params=["memory", "folder", "s3"])
+def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Remote:
+    """An empty remote of every kind."""
+    if request.param == "memory":
+        from obstore.store import MemoryStore
+
+        objects = MemoryStore()
+        return Remote("memory://", lambda: objects)
+    if request.param == "folder":
+        folder = tmp_path / "a remote"
+        folder.mkdir()
+        return open_remote(folder.as_uri())
+    return open_remote(request.getfixturevalue("bucket"))

@@ -1,0 +1,107 @@
+"""``cppcl store push|pull`` and ``ls|verify --remote``: artifacts kept in an object store."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterable
+
+from cppcl.errors import InputError
+from deployments.commands.store import shorten
+from deployments.terminal import PLAIN_WIDTH, Terminal, size_text
+from storage import Reference, Remote, Store, Transfer
+from tasks.stages import STAGES
+from tasks.workspace import REMOTE, Workspace, remote_of
+
+
+def main(options: Namespace) -> int:
+    """Run one action on a store and its remote."""
+    workspace = Workspace(options.workspace)
+    if options.action == "push" and not workspace.root.is_dir():
+        raise InputError(
+            f"workspace {str(workspace.root)!r} does not exist; give the one of your runs with "
+            "--workspace"
+        )
+    store = workspace.store
+    remote = remote_of(options.remote, "--remote") if options.remote else store.remote
+    if remote is None:
+        raise InputError(
+            f"store {options.action}: there is no remote; set {REMOTE}, or give --remote URL"
+        )
+    store = Store(store.root, remote=remote)
+    return int(ACTIONS[options.action](store, remote, options))
+
+
+def push(store: Store, remote: Remote, options: Namespace) -> int:
+    """Send artifacts and what they were made from; all if none is named."""
+    if options.replace and not options.keys:
+        raise InputError("store push --replace needs the KEY of what is to be replaced")
+    references = list(map(store.resolve, options.keys)) or list(store.references())
+    return told(store.push(references, replace=options.replace), remote, "sent", "here")
+
+
+def pull(store: Store, remote: Remote, options: Namespace) -> int:
+    """Fetch artifacts and what they were made from."""
+    return told(store.pull(list(map(store.resolve, options.keys))), remote, "fetched", "there")
+
+
+def told(transfers: Iterable[Transfer], remote: Remote, verb: str, place: str) -> int:
+    """Print what is moved as it is, and how much it was in the end."""
+    counts, n_bytes = Counter[str](), 0
+    for transfer in transfers:
+        counts[transfer.outcome] += 1
+        n_bytes += transfer.n_bytes
+        if transfer.outcome == "moved":
+            print(f"{transfer.reference}: {verb}, {size_text(transfer.n_bytes)}", flush=True)
+        elif transfer.outcome == "missing":
+            print(f"{transfer.reference}: passed over, it is not {place}")
+        elif transfer.outcome == "other":
+            print(f"{transfer.reference}: there with other values; to replace them, --replace")
+    there = counts["there"] + counts["other"]
+    print(
+        f"{remote.url}: {counts['moved']} artifacts {verb} ({size_text(n_bytes)}), {there} were "
+        "there"
+    )
+    return 0
+
+
+def list_artifacts(store: Store, remote: Remote, options: Namespace) -> int:
+    """One line an artifact of the remote; KEY arguments name stages."""
+    for stage in options.keys:
+        if stage not in STAGES:
+            raise InputError(f"store ls {stage}: the stages are {', '.join(STAGES)}")
+    terminal = Terminal(sys.stdout)
+    digits, width = (32, 60) if terminal.console.width >= PLAIN_WIDTH else (12, 20)
+    rows = [
+        [
+            f"{reference.stage}/{reference.key[:digits]}",
+            size_text(inventory.n_bytes),
+            shorten(inventory.manifest["parameters"], width),
+        ]
+        for stage in options.keys or [None]
+        for reference, inventory in remote.inventories(stage)
+    ]
+    terminal.table(f"artifacts in {remote.url}", ["artifact", "size", "parameters"], rows)
+    return 0
+
+
+def verify(store: Store, remote: Remote, options: Namespace) -> int:
+    """Read artifacts of the remote back; 1 if something is damaged."""
+    if options.repair:
+        raise InputError(
+            "store verify --remote repairs nothing; send what is damaged anew from where it is "
+            "whole: cppcl store push KEY --replace"
+        )
+    references: list[Reference] = list(map(store.resolve, options.keys)) or list(
+        remote.references()
+    )
+    n = 0
+    for problem in store.verify_remote(references):
+        print(f"{problem.reference}: {problem.name}: {problem.what}", flush=True)
+        n += 1
+    print(f"{remote.url}: {len(references)} artifacts read, {n} problems")
+    return 1 if n else 0
+
+
+ACTIONS = {"push": push, "pull": pull, "ls": list_artifacts, "verify": verify}
