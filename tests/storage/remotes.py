@@ -12,9 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import botocore.session
+import obstore
+
+from storage import Remote
 
 USER = {"AWS_ACCESS_KEY_ID": "AKIATEST", "AWS_SECRET_ACCESS_KEY": "unspoken"}
 REGION = "eu-central-1"
@@ -80,3 +84,15 @@ def serving(**environment: str) -> Iterator[Server]:
             process.kill()
             if reader.ident:
                 reader.join()
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def objects(remote: Remote) -> dict[str, bytes]:
+    """Every object of a remote."""
+    names = [entry["path"] for part in obstore.list(remote._objects) for entry in part]
+    return {name: bytes(obstore.get(remote._objects, name).bytes()) for name in names}

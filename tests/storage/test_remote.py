@@ -22,18 +22,7 @@ from storage import (
     Writer,
 )
 from storage.inventory import Inventory
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-
-
-def objects(remote: Remote) -> dict[str, bytes]:
-    """Every object of a remote."""
-    names = [entry["path"] for part in obstore.list(remote._objects) for entry in part]
-    return {name: bytes(obstore.get(remote._objects, name).bytes()) for name in names}
+from tests.storage.remotes import objects, tree
 
 
 def put(remote: Remote, name: str, data: bytes) -> None:
