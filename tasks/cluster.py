@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -276,9 +277,17 @@ def run(
                 submit(number, job)
             future = next(futures)
             number, job = jobs_of.pop(future.key)
-            yield number, result_of(future, here.where, mend, job if tell_killed else None)
+            try:
+                result = result_of(future, here.where, mend, job if tell_killed else None)
+            except (CancelledError, OSError) as error:
+                if not network.is_lost(future, error):
+                    raise
+                network.await_scheduler(client, here.where)
+                submit(number, job)
+                continue
+            yield number, result
     finally:
-        if jobs_of:
+        if jobs_of and client.status == "running":
             client.cancel(list(futures.futures), force=True)
 
 

@@ -1,6 +1,16 @@
-"""How long Dask waits for machines that say nothing: for every scheduler and worker."""
+"""Networks that fail: how long Dask waits for machines that say nothing, and what is lost then."""
 
 from __future__ import annotations
+
+import threading
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any
+
+from cppcl.errors import CppclError
+from tasks.progress import say
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 SETTINGS = {
     # A cable that is pulled, or a machine that loses its power: nobody is told. What is sent and
@@ -29,3 +39,29 @@ def environment() -> dict[str, str]:
         "DASK_" + name.upper().replace(".", "__").replace("-", "_"): str(value)
         for name, value in SETTINGS.items()
     }
+
+
+def is_lost(future: Any, error: BaseException) -> bool:
+    """Whether a job has no result because this process lost its scheduler, and not by itself."""
+    if isinstance(error, CancelledError):
+        return getattr(error, "reason", "") == "scheduler-connection-lost"
+    return future.status != "error"
+
+
+def await_scheduler(client: Client, where: str) -> None:
+    """Wait until a client that lost its scheduler has found it again; it tries for a while.
+
+    Raises
+    ------
+    CppclError
+        If it has given up.
+    """
+    pause = threading.Event()
+    while client.status == "connecting":
+        pause.wait(0.05)
+    if client.status != "running":
+        raise CppclError(
+            f"the scheduler of cluster {where!r} is gone; run again when there is one: what was "
+            "finished is kept"
+        )
+    say(f"the connection to the scheduler of cluster {where!r} was lost; its jobs are sent again")

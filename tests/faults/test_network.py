@@ -13,13 +13,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import pytest
 
+from cppcl.errors import CppclError
 from storage import Artifact
 from tasks import cluster, network
 from tasks.progress import Progress, listening
@@ -57,7 +59,12 @@ class Programs:
 
     def scheduler(self, host: str, port: int) -> subprocess.Popen[bytes]:
         words = ("--host", host, "--port", str(port), "--no-dashboard")
-        return self.start(sys.executable, "-m", "distributed.cli.dask_scheduler", *words)
+        process = self.start(sys.executable, "-m", "distributed.cli.dask_scheduler", *words)
+        while process.poll() is None:
+            with suppress(ConnectionRefusedError), socket.create_connection((host, port)):
+                break
+            threading.Event().wait(0.05)
+        return process
 
     def worker(
         self, address: str, *words: str, inside: tuple[str, ...] = ()
@@ -252,6 +259,41 @@ def test_a_host_that_is_cut_off_does_not_stop_a_run(
     for name in ("features", "ok"):
         assert artifact.array(name).tobytes() == expected.array(name).tobytes()
     assert workspace.store.verify() == []
+
+
+def test_a_run_that_loses_its_scheduler_for_a_moment_sends_its_jobs_again(
+    programs: Programs, slow_extraction: Any, workspace: Workspace
+) -> None:
+    port = free_port("127.0.0.1")
+    scheduler = programs.scheduler("127.0.0.1", port)
+    for _ in range(2):
+        programs.worker(f"tcp://127.0.0.1:{port}", "--no-nanny")
+    said: list[str] = []
+    with ExitStack() as stack:
+        cable = Cable(port)
+        stack.callback(cable.close)
+        session = stack.enter_context(cluster.session(f"tcp://127.0.0.1:{cable.port}"))
+        session.client()
+        timer = threading.Timer(PATIENCE_S, scheduler.kill)
+        timer.start()
+        stack.callback(timer.cancel)
+
+        def drop(progress: Progress) -> None:
+            if progress.total == slow_extraction.n_blocks and progress.done in (3, 9):
+                cable.drop()
+
+        with listening(drop, said.append):
+            artifact: Artifact = slow_extraction.extract(workspace)
+    assert any("was lost; its jobs are sent again" in text for text in said)
+    assert artifact.manifest == slow_extraction.expected.manifest
+    assert workspace.store.verify() == []
+
+
+def test_a_scheduler_that_is_gone_is_an_error() -> None:
+    with pytest.raises(
+        CppclError, match="the scheduler of cluster 'tcp://a:1' is gone; run again"
+    ):
+        network.await_scheduler(SimpleNamespace(status="closed"), "tcp://a:1")  # type: ignore[arg-type]
 
 
 def test_an_operator_is_told_the_settings() -> None:
