@@ -10,8 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, urlsplit
-from urllib.request import url2pathname
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from storage.errors import RemoteError, RemoteURLError
 from storage.remote import Remote
@@ -62,7 +61,7 @@ def open_remote(url: str) -> Remote:
 
 
 def _file(parts: SplitResult) -> tuple[str, Callable[[], ObjectStore]]:
-    folder = Path(url2pathname(parts.path))
+    folder = Path(unquote(parts.path))
     if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
         raise RemoteURLError("a folder is given as file:///FOLDER, with three slashes")
     url = folder.as_uri()

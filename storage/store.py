@@ -113,12 +113,14 @@ class Store:
         """
         artifact = self.find(reference)
         if artifact is None:
-            elsewhere = f" Nor was it to be had from {self.remote.url}." if self.remote else ""
-            raise MissingArtifactError(
+            message = (
                 f"{reference} is not in the store: {self.path(reference)} does not exist. Make it "
                 f"with 'cppcl run EXPERIMENT --from {reference.stage}', or see what is there with "
-                f"'cppcl store ls'.{elsewhere}"
+                f"'cppcl store ls'."
             )
+            if self.remote:
+                message += f" Nor was it to be had from {self.remote.url}."
+            raise MissingArtifactError(message)
         return artifact
 
     def resolve(self, text: str, stage: str | None = None) -> Reference:
