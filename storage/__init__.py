@@ -19,6 +19,7 @@ from storage.errors import (
     UnknownReferenceError,
 )
 from storage.foreign import read_zarr
+from storage.inventory import Inventory
 from storage.notes import write_block_note
 from storage.recipe import JSON, Recipe, Reference, canonical_json
 from storage.remote import Remote
@@ -34,6 +35,7 @@ __all__ = [
     "Artifact",
     "BlockError",
     "DamagedArtifactError",
+    "Inventory",
     "MissingArtifactError",
     "Outcome",
     "Problem",

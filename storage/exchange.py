@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from storage.artifact import Artifact
+from storage.artifact import MANIFEST, Artifact
 from storage.errors import (
     DamagedArtifactError,
     MissingArtifactError,
@@ -17,7 +17,7 @@ from storage.inventory import Inventory
 from storage.recipe import Reference
 from storage.remote import Remote
 from storage.transfer import Transfer, fetch, remote_problems, send
-from storage.verification import Problem, problems
+from storage.verification import Problem
 
 if TYPE_CHECKING:
     from storage.store import Store
@@ -30,15 +30,15 @@ def fetched(store: Store, reference: Reference) -> Artifact | None:
         return None
     try:
         inventory = remote.inventory(reference)
-        if inventory is None:
-            return None
-        _pull(store, remote, reference, inventory)
+        if inventory is not None:
+            _pull(store, remote, reference, inventory)
+        remote.worked("read")
     except (RemoteError, DamagedArtifactError) as error:
         if isinstance(error, RemoteError):
-            remote.rest("read")
+            remote.failed("read")
         store.remark(f"going on without the remote: {error}")
         return None
-    return store.find_here(reference)
+    return store.find_here(reference) if inventory else None
 
 
 def sent(store: Store, reference: Reference) -> None:
@@ -55,9 +55,10 @@ def sent(store: Store, reference: Reference) -> None:
                     f"{step} is in {remote.url} with other values, which stay; to replace them: "
                     f"cppcl store push {step} --replace"
                 )
+        remote.worked("write")
     except (RemoteError, DamagedArtifactError) as error:
         if isinstance(error, RemoteError):
-            remote.rest("write")
+            remote.failed("write")
         store.remark(f"kept here alone, send it later with 'cppcl store push': {error}")
 
 
@@ -95,10 +96,7 @@ def pull(store: Store, references: Iterable[Reference]) -> Iterator[Transfer]:
             return here.inputs.values()
         found = inventories[reference] = remote.inventory(reference)
         if found is None and reference in chosen:
-            raise MissingArtifactError(
-                f"{reference} is not in {remote.url}; see what is there with 'cppcl store ls "
-                f"--remote {remote.url}'"
-            )
+            raise _missing(remote, reference)
         return found.inputs if found else ()
 
     for reference in _in_order(chosen, inputs):
@@ -110,17 +108,21 @@ def pull(store: Store, references: Iterable[Reference]) -> Iterator[Transfer]:
             yield Transfer(reference, "there" if here else "missing")
 
 
-def verify(store: Store, references: Iterable[Reference] | None) -> Iterator[Problem]:
-    """Read artifacts of the remote back, all of them if none are named."""
+def verify(
+    store: Store, references: Iterable[Reference] | None
+) -> Iterator[tuple[Reference, list[Problem]]]:
+    """Read artifacts of the remote back, as `Store.verify_remote` says."""
     remote = _remote(store)
     for reference in remote.references() if references is None else references:
         try:
             inventory = remote.inventory(reference)
         except DamagedArtifactError as error:
-            yield Problem(reference, "manifest.json", str(error))
+            yield reference, [Problem(reference, MANIFEST, str(error))]
             continue
         if inventory is not None:
-            yield from remote_problems(remote, reference, inventory)
+            yield reference, remote_problems(remote, reference, inventory)
+        elif references is not None:
+            raise _missing(remote, reference)
 
 
 def _push(
@@ -130,11 +132,7 @@ def _push(
         artifact = store.find_here(reference)
         if artifact is None:
             return Transfer(reference, "missing")
-        if check and (found := problems(artifact)):
-            raise DamagedArtifactError(
-                f"{reference} is damaged here, so it is not sent: {found[0].what}. {artifact.mend}"
-            )
-        return send(remote, artifact, anew=anew)
+        return send(remote, artifact, check=check, anew=anew)
 
 
 def _pull(store: Store, remote: Remote, reference: Reference, inventory: Inventory) -> Transfer:
@@ -150,6 +148,13 @@ def _pull(store: Store, remote: Remote, reference: Reference, inventory: Invento
         if unfinished.exists():
             discard(unfinished, store.trash)
         return done
+
+
+def _missing(remote: Remote, reference: Reference) -> MissingArtifactError:
+    return MissingArtifactError(
+        f"{reference} is not in {remote.url}; see what is there with 'cppcl store ls --remote "
+        f"{remote.url}'"
+    )
 
 
 def _remote(store: Store) -> Remote:

@@ -90,10 +90,6 @@ class Inventory:
         """Bytes of all files."""
         return sum(entry.n_bytes for entry in self.files.values())
 
-    def has_values_of(self, other: Inventory) -> bool:
-        """Whether the arrays and files are those of another, whatever else may differ."""
-        return all(self.manifest[kind] == other.manifest[kind] for kind in ("arrays", "files"))
-
     def _stored(self) -> dict[str, dict[str, Any]]:
         return {name: {"sha256": e.sha256, "bytes": e.n_bytes} for name, e in self.files.items()}
 

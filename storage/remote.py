@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from storage.artifact import MANIFEST
-from storage.errors import RemoteError
+from storage.errors import DamagedArtifactError, RemoteError
 from storage.inventory import Inventory
 from storage.recipe import Reference, is_key, is_stage
 
@@ -24,7 +24,7 @@ PART_BYTES = 2**23
 
 N_CONNECTIONS = 4
 REST_S = 300.0
-"""How long a run leaves a remote alone that failed."""
+"""How long a run leaves a remote alone that failed once."""
 
 Way = Literal["read", "write"]
 
@@ -62,6 +62,7 @@ class Remote:
         self.url = url
         self.known: set[Reference] = set()
         self._connect = connect
+        self._rest_s: dict[Way, float] = {}
         self._rests_until: dict[Way, float] = {}
 
     def __repr__(self) -> str:
@@ -106,13 +107,20 @@ class Remote:
         for name in filter(is_stage, stages):
             yield from (Reference(name, key) for key in self._folders(name) if is_key(key))
 
-    def inventories(self, stage: str | None = None) -> Iterator[tuple[Reference, Inventory]]:
-        """Iterate over the artifacts there, by stage and key."""
+    def inventories(
+        self, stage: str | None = None
+    ) -> Iterator[tuple[Reference, Inventory | DamagedArtifactError]]:
+        """Iterate over the artifacts there, by stage and key; of damaged ones, what is wrong."""
+
+        def read(reference: Reference) -> Inventory | DamagedArtifactError | None:
+            try:
+                return self.inventory(reference)
+            except DamagedArtifactError as error:
+                return error
+
         references = list(self.references(stage))
         with ThreadPoolExecutor(N_CONNECTIONS) as pool:
-            for reference, found in zip(
-                references, pool.map(self.inventory, references), strict=True
-            ):
+            for reference, found in zip(references, pool.map(read, references), strict=True):
                 if found is not None:
                     yield reference, found
 
@@ -198,13 +206,18 @@ class Remote:
         if size != n_bytes:
             raise FlawedObjectError(f"has {size} bytes, not {n_bytes}")
 
-    def rest(self, way: Way, seconds: float = REST_S) -> None:
-        """Leave the remote alone for a while, in reading or in writing."""
-        self._rests_until[way] = time.monotonic() + seconds
+    def failed(self, way: Way) -> None:
+        """Leave the remote alone for a while, in reading or in writing; each time for longer."""
+        self._rests_until[way] = monotonic() + self._rest_s.get(way, REST_S)
+        self._rest_s[way] = 2 * self._rest_s.get(way, REST_S)
+
+    def worked(self, way: Way) -> None:
+        """Forget what failed."""
+        self._rest_s.pop(way, None)
 
     def rests(self, way: Way) -> bool:
         """Whether it is left alone."""
-        return time.monotonic() < self._rests_until.get(way, 0.0)
+        return monotonic() < self._rests_until.get(way, 0.0)
 
     @cached_property
     def _objects(self) -> ObjectStore:

@@ -312,8 +312,18 @@ class Store:
         """
         return exchange.pull(self, references)
 
-    def verify_remote(self, references: Iterable[Reference] | None = None) -> Iterator[Problem]:
-        """Read every byte that the remote has of artifacts, or of all; give what is wrong."""
+    def verify_remote(
+        self, references: Iterable[Reference] | None = None
+    ) -> Iterator[tuple[Reference, list[Problem]]]:
+        """Read every byte that the remote has of artifacts, or of all; give what is wrong.
+
+        Raises
+        ------
+        MissingArtifactError
+            One of those that are given is not in the remote.
+        RemoteError
+            The remote cannot be reached, or refuses.
+        """
         return exchange.verify(self, references)
 
     def gc(self, keep: Iterable[Reference], *, dry_run: bool = False) -> list[Path]:

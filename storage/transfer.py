@@ -49,7 +49,9 @@ class Transfer(NamedTuple):
     n_bytes: int = 0
 
 
-def send(remote: Remote, artifact: Artifact, *, anew: bool = False) -> Transfer:
+def send(
+    remote: Remote, artifact: Artifact, *, check: bool = False, anew: bool = False
+) -> Transfer:
     """Send an artifact, its manifest last; the caller keeps it from being changed meanwhile.
 
     Parameters
@@ -57,13 +59,26 @@ def send(remote: Remote, artifact: Artifact, *, anew: bool = False) -> Transfer:
     remote : Remote
         Where to.
     artifact : Artifact
-        Whole, here.
+        What is here.
+    check : bool
+        Read it back first as `problems` does; what was published just now was.
     anew : bool
         Send every file although it is there, and replace the manifest there.
+
+    Raises
+    ------
+    DamagedArtifactError
+        It is damaged here, or its manifest is there.
     """
-    reference, inventory = artifact.reference, Inventory.of(artifact)
+    reference = artifact.reference
     if not anew and (other := remote.inventory(reference)):
-        return Transfer(reference, "there" if inventory.has_values_of(other) else "other")
+        same = all(artifact.manifest[kind] == other.manifest[kind] for kind in ("arrays", "files"))
+        return Transfer(reference, "there" if same else "other")
+    if check and (found := problems(artifact)):
+        raise DamagedArtifactError(
+            f"{reference} is damaged here, so it is not sent: {found[0].what}. {artifact.mend}"
+        )
+    inventory = Inventory.of(artifact)
     folder = f"{reference}/{inventory.folder}"
     there = {} if anew else remote.listing(folder)
     missing = [

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from cppcl.errors import InputError
 from deployments.commands.store import shorten
-from deployments.terminal import PLAIN_WIDTH, Terminal, size_text
-from storage import Reference, Remote, Store, Transfer
+from deployments.terminal import MISSING, PLAIN_WIDTH, Terminal, size_text
+from storage import DamagedArtifactError, Inventory, Remote, Store, Transfer
 from tasks.stages import STAGES
 from tasks.workspace import REMOTE, Workspace, remote_of
 
@@ -74,16 +74,19 @@ def list_artifacts(store: Store, remote: Remote, options: Namespace) -> int:
     terminal = Terminal(sys.stdout)
     digits, width = (32, 60) if terminal.console.width >= PLAIN_WIDTH else (12, 20)
     rows = [
-        [
-            f"{reference.stage}/{reference.key[:digits]}",
-            size_text(inventory.n_bytes),
-            shorten(inventory.manifest["parameters"], width),
-        ]
+        [f"{reference.stage}/{reference.key[:digits]}", *described(found, width)]
         for stage in options.keys or [None]
-        for reference, inventory in remote.inventories(stage)
+        for reference, found in remote.inventories(stage)
     ]
     terminal.table(f"artifacts in {remote.url}", ["artifact", "size", "parameters"], rows)
     return 0
+
+
+def described(found: Inventory | DamagedArtifactError, width: int) -> tuple[str, str]:
+    """Size and parameters; of a damaged artifact, how to learn more."""
+    if isinstance(found, DamagedArtifactError):
+        return MISSING, "damaged: see cppcl store verify --remote"
+    return size_text(found.n_bytes), shorten(found.manifest["parameters"], width)
 
 
 def verify(store: Store, remote: Remote, options: Namespace) -> int:
@@ -93,15 +96,14 @@ def verify(store: Store, remote: Remote, options: Namespace) -> int:
             "store verify --remote repairs nothing; send what is damaged anew from where it is "
             "whole: cppcl store push KEY --replace"
         )
-    references: list[Reference] = list(map(store.resolve, options.keys)) or list(
-        remote.references()
-    )
-    n = 0
-    for problem in store.verify_remote(references):
-        print(f"{problem.reference}: {problem.name}: {problem.what}", flush=True)
-        n += 1
-    print(f"{remote.url}: {len(references)} artifacts read, {n} problems")
-    return 1 if n else 0
+    chosen = list(map(store.resolve, options.keys)) or None
+    n_artifacts = n_problems = 0
+    for reference, problems in store.verify_remote(chosen):
+        n_artifacts, n_problems = n_artifacts + 1, n_problems + len(problems)
+        for problem in problems:
+            print(f"{reference}: {problem.name}: {problem.what}", flush=True)
+    print(f"{remote.url}: {n_artifacts} artifacts read, {n_problems} problems")
+    return 1 if n_problems else 0
 
 
 ACTIONS = {"push": push, "pull": pull, "ls": list_artifacts, "verify": verify}

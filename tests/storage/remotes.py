@@ -18,7 +18,7 @@ from typing import Any
 import botocore.session
 import obstore
 
-from storage import Remote
+from storage import Problem, Remote, Store
 
 USER = {"AWS_ACCESS_KEY_ID": "AKIATEST", "AWS_SECRET_ACCESS_KEY": "unspoken"}
 REGION = "eu-central-1"
@@ -96,3 +96,8 @@ def objects(remote: Remote) -> dict[str, bytes]:
     """Every object of a remote."""
     names = [entry["path"] for part in obstore.list(remote._objects) for entry in part]
     return {name: bytes(obstore.get(remote._objects, name).bytes()) for name in names}
+
+
+def problems_there(store: Store) -> list[Problem]:
+    """Everything that is wrong in the remote of a store."""
+    return [problem for _, problems in store.verify_remote() for problem in problems]

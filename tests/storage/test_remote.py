@@ -22,7 +22,7 @@ from storage import (
     Writer,
 )
 from storage.inventory import Inventory
-from tests.storage.remotes import objects, tree
+from tests.storage.remotes import objects, problems_there, tree
 
 
 def put(remote: Remote, name: str, data: bytes) -> None:
@@ -76,7 +76,7 @@ class TestRoundTrip:
         assert fetched == sent
         assert tree(there.path(artifact.reference)) == tree(artifact.path)
         assert there.verify() == []
-        assert list(here.verify_remote()) == []
+        assert problems_there(here) == []
         assert not list(there.root.rglob("*.partial"))
 
     def test_the_manifest_is_the_last(
@@ -94,19 +94,28 @@ class TestRoundTrip:
         manifest = f"{artifact.reference}/manifest.json"
         assert set(objects(remote)) - seen[0] == {manifest}
 
-    def test_a_second_push_sends_nothing(
-        self, here: Store, artifact: Artifact, sends: list[str]
+    def test_a_second_push_reads_and_sends_nothing(
+        self,
+        here: Store,
+        artifact: Artifact,
+        sends: list[str],
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         list(here.push())
         sends.clear()
+        monkeypatch.delattr("storage.transfer.problems")
+        monkeypatch.delattr("storage.inventory.sha256_of_file")
         assert [t.outcome for t in here.push()] == ["there"]
         assert sends == []
 
     def test_what_is_not_there_is_not_found(self, there: Store, recipe: Recipe) -> None:
         assert there.find(recipe.reference) is None
         assert not there.root.exists()
-        with pytest.raises(MissingArtifactError, match=r"is not in \S+; see what is there"):
-            list(there.pull([recipe.reference]))
+        for ask in (there.pull, there.verify_remote):
+            with pytest.raises(MissingArtifactError, match=r"is not in \S+; see what is there"):
+                list(ask([recipe.reference]))
+        with pytest.raises(MissingArtifactError, match=r"Nor was it to be had from \S+\.$"):
+            there.open(recipe.reference)
 
     def test_inputs_come_first(self, here: Store, there: Store) -> None:
         chain = chain_of(here, 3)
@@ -250,7 +259,7 @@ class TestTwoMachines:
         assert sorted(outcomes.values()) == ["moved", "other"]
         winner = self.as_a_third_machine_sees(here, reference)
         assert outcomes[winner] == "moved"
-        assert list(here.verify_remote()) == []
+        assert problems_there(here) == []
 
     def test_the_same_values_are_the_same(self, here: Store, there: Store, recipe: Recipe) -> None:
         def create(writer: Writer) -> None:
@@ -371,11 +380,11 @@ class TestDamage:
         assert first.startswith(remote.place(damaged))
         assert f"cppcl store push {artifact.reference} --replace" in mend
         assert there.find_here(artifact.reference) is None
-        (problem,) = there.verify_remote()
+        (problem,) = problems_there(there)
         assert problem.what == first
 
         list(here.push([artifact.reference], replace=True))
-        assert list(there.verify_remote()) == []
+        assert problems_there(there) == []
         assert tree(there.open(artifact.reference).path) == tree(artifact.path)
 
     def test_all_of_it_is_named(self, here: Store, there: Store, artifact: Artifact) -> None:
@@ -396,7 +405,7 @@ class TestDamage:
         put(here.remote, place, data)
         with pytest.raises(DamagedArtifactError, match="is not as it was published"):
             list(there.pull([artifact.reference]))
-        (problem,) = here.verify_remote()
+        (problem,) = problems_there(here)
         assert (problem.reference, problem.name) == (artifact.reference, "manifest.json")
         list(here.push([artifact.reference], replace=True))
         assert there.open(artifact.reference).manifest == artifact.manifest

@@ -21,7 +21,7 @@ from storage import (
     open_remote,
 )
 from storage.inventory import Inventory
-from tests.storage.remotes import Server, serving
+from tests.storage.remotes import Server, problems_there, serving
 
 NOWHERE = Reference("features", "0" * 32)
 
@@ -170,13 +170,22 @@ def not_wanted(self: Remote, reference: Reference) -> None:
     raise AssertionError(f"asked for {reference}")
 
 
-def test_after_a_while_it_is_asked_again(there: Store) -> None:
-    remote = there.remote
+def test_it_is_left_alone_for_longer_each_time(
+    there: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote, now = there.remote, [1000.0]
     assert remote is not None
-    remote.rest("read", 1000)
-    assert (remote.rests("read"), remote.rests("write")) == (True, False)
-    assert there.find(NOWHERE) is None
-    remote.rest("read", 0)
+    monkeypatch.setattr("storage.remote.monotonic", lambda: now[0])
+    for seconds in (300.0, 600.0, 1200.0):
+        remote.failed("read")
+        assert (remote.rests("read"), remote.rests("write")) == (True, False)
+        now[0] += seconds - 1
+        assert remote.rests("read")
+        now[0] += 1
+        assert not remote.rests("read")
+    assert there.find(NOWHERE) is None  # works again
+    remote.failed("read")
+    now[0] += 300
     assert not remote.rests("read")
 
 
@@ -189,7 +198,7 @@ class TestRefused:
         calls: list[Callable[[], Any]] = [
             lambda: list(here.push()),
             lambda: list(here.pull([NOWHERE])),
-            lambda: list(here.verify_remote()),
+            lambda: problems_there(here),
             lambda: here.resolve("fed"),
         ]
         for call in calls:
