@@ -1,0 +1,147 @@
+"""A run that is cancelled in Prefect: its work stops, nothing is left, the next run goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.states import Cancelling
+
+from tasks.workspace import Workspace
+
+pytestmark = pytest.mark.flow
+
+ROOT = Path(__file__).parents[2]
+MARK = "CPPCL_TEST_MARK"
+N_WINDOWS = 400_000
+"""Of pictures that take so long that Prefect can tell the run in the meantime."""
+PATIENCE_S = 120.0
+STOPS_WITHIN_S = 30.0
+"""From the moment when Prefect shows the run as cancelled."""
+
+
+def wait_until(condition: Callable[[], Any], seconds: float = PATIENCE_S) -> bool:
+    end = time.monotonic() + seconds
+    pause = threading.Event()
+    while not (holds := condition()) and time.monotonic() < end:
+        pause.wait(0.1)
+    return bool(holds)
+
+
+def family(mark: str, but: int) -> list[str]:
+    """Commands of the processes that inherited a variable with this value, without one."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == mark and process.pid != but:
+                found.append(" ".join(process.cmdline()))
+        except psutil.Error:  # ended meanwhile, or another user's
+            continue
+    return found
+
+
+@pytest.fixture
+def worker(prefect_server: str, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker of Prefect that starts runs as processes, as ``deployments/README.md`` has it."""
+    words = ("--pool", tmp_path.name, "--type", "process", "--install-policy", "never")
+    with (tmp_path / "worker.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "prefect", "worker", "start", *words],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "PREFECT_API_URL": prefect_server,
+                "PREFECT_WORKER_QUERY_SECONDS": "1",
+                "OMP_NUM_THREADS": "1",
+                MARK: str(tmp_path),
+            },
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    yield process
+    children = psutil.Process(process.pid).children(recursive=True)
+    for one in (*children, process):
+        one.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["its own workers", "workers that stay"])
+def test_a_cancelled_run_stops_its_work_and_keeps_what_is_finished(
+    shared: bool,
+    worker: subprocess.Popen[bytes],
+    slow_extraction: Any,
+    dask_cluster: Any,
+    dask_address: str,
+    cppcl: Callable[..., Any],
+    workspace: Workspace,
+    tmp_path: Path,
+) -> None:
+    expected = slow_extraction.expected
+    published = workspace.store.path(expected.reference)
+    partial = published.with_name(published.name + ".partial")
+    elsewhere = f"compute={{cluster: '{dask_address}'}}"
+    dask = dask_cluster.client()
+
+    def n_jobs(dask_worker: Any) -> int:  # within this function, so that it is sent whole
+        return len(dask_worker.state.tasks)
+
+    def done() -> set[str]:
+        return {path.name for path in partial.glob("arrays/ok/c.*")}
+
+    with get_client(sync_client=True) as client:
+        pool = tmp_path.name
+        client.create_work_pool(WorkPoolCreate(name=pool, type="process"))
+        deployment = client.create_deployment(
+            client.create_flow_from_name("cppcl"),
+            pool,
+            entrypoint="flows/experiment.py:run_experiment",
+            work_pool_name=pool,
+            pull_steps=[
+                {"prefect.deployments.steps.set_working_directory": {"directory": str(ROOT)}}
+            ],
+        )
+        parameters = {
+            "experiment": str(slow_extraction.file),
+            "workspace": str(workspace.root),
+            "overrides": [elsewhere] * shared,
+        }
+        run = client.create_flow_run_from_deployment(deployment, parameters=parameters)
+
+        def state() -> Any:
+            found = client.read_flow_run(run.id).state
+            assert found.name not in ("Failed", "Crashed"), found
+            return found
+
+        assert wait_until(lambda: state() and len(done()) >= 3), state()
+        client.set_flow_run_state(run.id, Cancelling())
+        assert wait_until(lambda: state().name == "Cancelled"), state()
+        assert wait_until(lambda: not family(str(tmp_path), worker.pid), STOPS_WITHIN_S)
+        # Those that stay end the block that they are at, and take no further one.
+        assert wait_until(lambda: not any(dask.run(n_jobs).values()), STOPS_WITHIN_S)
+    kept = done()
+    assert 3 <= len(kept) < slow_extraction.n_blocks
+    assert worker.poll() is None
+
+    result = cppcl(
+        *("run", slow_extraction.file, "--workspace", workspace.root),
+        *("--set", elsewhere, "--only", "extract"),
+    )
+    assert result.code == 0, result.stderr
+    n_blocks = slow_extraction.n_blocks
+    # No block was made between the two: nothing went on behind the back of who cancelled.
+    assert f"sketch colour_contrast: {len(kept)} of {n_blocks} blocks were done" in result.stderr
+    artifact = workspace.store.open(expected.reference)
+    assert artifact.manifest == expected.manifest
+    assert artifact.run["resumed"] is True
+    assert workspace.store.verify() == []
