@@ -26,7 +26,7 @@ MARK = "CPPCL_TEST_MARK"
 N_WINDOWS = 400_000
 """Of pictures that take so long that Prefect can tell the run in the meantime."""
 PATIENCE_S = 120.0
-STOPS_WITHIN_S = 30.0
+STOPS_WITHIN_S = 90.0
 """From the moment when Prefect shows the run as cancelled."""
 
 
