@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 FORMS = "s3://BUCKET/PREFIX or file:///FOLDER"
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
 _SEGMENT = re.compile(r"[A-Za-z0-9_=+-][A-Za-z0-9_.=+-]*")
+_ENDPOINT = re.compile(r"https?://[A-Za-z0-9_.:\[\]-]+(/[A-Za-z0-9_./-]*)?")
+_REGION = re.compile(r"[A-Za-z0-9-]+")
 _CREDENTIALS_STAY = timedelta(minutes=5)  # botocore renews them sooner than they end
 
 
@@ -119,14 +121,14 @@ def _aws() -> tuple[S3Config, Callable[[], S3Credential] | None]:
         session = botocore.session.get_session()
         # botocore knows AWS_DEFAULT_REGION alone.
         if region := os.environ.get("AWS_REGION") or session.get_config_variable("region"):
-            config["region"] = region
+            config["region"] = _checked("AWS_REGION", region, _REGION)
         endpoints = ConfiguredEndpointProvider(
             full_config=session.full_config,
             scoped_config=session.get_scoped_config(),
             client_name="s3",
         )
         if endpoint := endpoints.provide():
-            config["endpoint"] = endpoint
+            config["endpoint"] = _checked("AWS_ENDPOINT_URL", endpoint, _ENDPOINT)
         if os.environ.get("AWS_SKIP_SIGNATURE", "").lower() in ("1", "true"):
             return config, None
         credentials = session.get_credentials()
@@ -138,6 +140,13 @@ def _aws() -> tuple[S3Config, Callable[[], S3Credential] | None]:
             "AWS_PROFILE (for a bucket open to everyone, AWS_SKIP_SIGNATURE=true)"
         )
     return config, functools.partial(_frozen, credentials)
+
+
+def _checked(name: str, value: str, form: re.Pattern[str]) -> str:
+    """Return a value of AWS's configuration; obstore ends the process on one of another form."""
+    if not form.fullmatch(value):  # not shown: it may hold a password
+        raise RemoteError(f"AWS's configuration cannot be used: {name} is not of its form")
+    return value
 
 
 def _frozen(credentials: Any) -> S3Credential:

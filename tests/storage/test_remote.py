@@ -193,6 +193,17 @@ class TestInARun:
         elsewhere = Store(there.root / "third", remote=there.remote)
         assert elsewhere.open(recipe.reference).text("text") == "first"
 
+    def test_what_is_damaged_here_is_fetched_after_a_repair(
+        self, here: Store, recipe: Recipe, create: Callable[[Writer], None]
+    ) -> None:
+        made = here.get_or_create(recipe, create).artifact
+        whole = tree(made.path)
+        (made.path / "arrays" / "features" / "c.1.0").write_bytes(b"x")
+        (repaired,) = here.repair()
+        assert not repaired.whole
+        assert tree(here.get_or_create(recipe, not_wanted).artifact.path) == whole
+        assert not list(here.root.rglob("*.partial"))
+
     def test_collecting_fetches_nothing(self, here: Store, there: Store) -> None:
         first, second = chain_of(here, 2)
         there.open(second)

@@ -129,6 +129,22 @@ class TestAWSConfiguration:
         with pytest.raises(RemoteError, match=r"configuration cannot be used: .*absent"):
             _aws()
 
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("AWS_ENDPOINT_URL", "minio.example"),
+            ("AWS_ENDPOINT_URL", f"https://user:{SECRET}@minio.example"),
+            ("AWS_REGION", f"not a region {SECRET}"),
+        ],
+    )
+    def test_a_value_of_another_form(
+        self, name: str, value: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(name, value)
+        with pytest.raises(RemoteError, match=f"{name} is not of its form$") as caught:
+            _aws()
+        assert SECRET not in str(caught.value)
+
     def test_no_credentials(self) -> None:
         with pytest.raises(RemoteError, match=r"no credentials: set AWS_ACCESS_KEY_ID and"):
             _aws()
