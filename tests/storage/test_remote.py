@@ -22,6 +22,7 @@ from storage import (
     Writer,
 )
 from storage.inventory import Inventory
+from storage.remote import PART_BYTES
 from tests.storage.remotes import objects, problems_there, tree
 
 
@@ -78,6 +79,28 @@ class TestRoundTrip:
         assert there.verify() == []
         assert problems_there(here) == []
         assert not list(there.root.rglob("*.partial"))
+
+    def test_files_of_several_parts(self, here: Store, there: Store, remote: Remote) -> None:
+        data = np.random.default_rng(0).bytes(2 * PART_BYTES + 5)
+        recipe = Recipe("large", "1")
+        here.get_or_create(recipe, lambda writer: writer.put_bytes("data", data))
+        assert there.open(recipe.reference).bytes("data") == data
+        name = next(name for name in objects(remote) if name.endswith("files/data"))
+        put(remote, name, data[:-7] + b"\0" + data[-6:])
+        (problem,) = problems_there(there)
+        assert problem.what == f"{remote.place(name)} was altered"
+
+    def test_arrays_can_be_read_where_they_are(
+        self, here: Store, artifact: Artifact, remote: Remote, contents: dict[str, np.ndarray]
+    ) -> None:
+        import zarr
+
+        list(here.push())
+        folder = f"{artifact.reference}/{Inventory.of(artifact).folder}"
+        group = zarr.storage.ObjectStore(remote._objects, read_only=True)
+        for name, values in contents.items():
+            array = zarr.open_array(group, path=f"{folder}/arrays/{name}", mode="r")
+            np.testing.assert_array_equal(array[...], values)
 
     def test_the_manifest_is_the_last(
         self, here: Store, artifact: Artifact, remote: Remote, monkeypatch: pytest.MonkeyPatch

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import obstore
 import pytest
 
 from storage import (
@@ -93,6 +94,18 @@ class TestKilled:
         assert process.stdout.readline() == "stopped\n"
         process.kill()
         process.wait()
+
+
+def test_wrong_bytes_of_the_right_size_that_a_push_left_are_sent_again(
+    here: Store, there: Store, artifact: Artifact
+) -> None:
+    list(here.push())
+    held = here.remote._objects
+    folder = f"{artifact.reference}/{Inventory.of(artifact).folder}"
+    obstore.delete(held, f"{artifact.reference}/manifest.json")
+    obstore.put(held, f"{folder}/files/picture.png", bytes(256))
+    assert [t.n_files for t in here.push()] == [1]
+    assert problems_there(there) == []
 
 
 class TestGone:
