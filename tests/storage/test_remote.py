@@ -23,6 +23,7 @@ from storage import (
 )
 from storage.inventory import Inventory
 from storage.remote import PART_BYTES
+from storage.transfer import send
 from tests.storage.remotes import objects, problems_there, tree
 
 
@@ -466,6 +467,17 @@ class TestDamage:
         assert remarks
         assert remarks[0].startswith("going on without the remote: ")
         assert name in remarks[0]
+
+    def test_what_was_not_whole_where_it_came_from(
+        self, here: Store, there: Store, artifact: Artifact
+    ) -> None:
+        chunks = artifact.path / "arrays" / "features"
+        (chunks / "c.1.0").write_bytes((chunks / "c.0.0").read_bytes())
+        send(here.remote, artifact, anew=True)
+        assert problems_there(here) == []  # every object is as it was sent
+        with pytest.raises(DamagedArtifactError, match=r"features: .* values are not those"):
+            list(there.pull([artifact.reference]))
+        assert list(there.references()) == []
 
     def test_what_is_damaged_here_is_not_sent(
         self, here: Store, artifact: Artifact, remote: Remote
