@@ -123,7 +123,7 @@ class Store:
             raise MissingArtifactError(message)
         return artifact
 
-    def resolve(self, text: str, stage: str | None = None) -> Reference:
+    def resolve(self, text: str, stage: str | None = None, *, here: bool = False) -> Reference:
         """Return the one published artifact that `text` names, here or else in the remote.
 
         Parameters
@@ -132,6 +132,8 @@ class Store:
             ``stage/key`` or ``key``; the key may be abbreviated while it is the only match.
         stage : str, optional
             Look only at this stage.
+        here : bool
+            Look only into this folder.
 
         Raises
         ------
@@ -148,11 +150,12 @@ class Store:
             return named and stages <= {reference.stage}
 
         matches = [reference for reference in self.references() if is_named(reference)]
-        if not matches and self.remote is not None:
-            matches = [reference for reference in self.remote.references() if is_named(reference)]
+        remote = None if here else self.remote
+        if not matches and remote:
+            matches = [reference for reference in remote.references() if is_named(reference)]
         if len(matches) == 1:
             return matches[0]
-        where = f"{self.root} or {self.remote.url}" if self.remote else str(self.root)
+        where = f"{self.root} or {remote.url}" if remote else str(self.root)
         if not matches:
             kind = f"{stage} artifact" if stage else "artifact"
             raise UnknownReferenceError(

@@ -37,7 +37,8 @@ def push(store: Store, remote: Remote, options: Namespace) -> int:
     """Send artifacts and what they were made from; all if none is named."""
     if options.replace and not options.keys:
         raise InputError("store push --replace needs the KEY of what is to be replaced")
-    references = list(map(store.resolve, options.keys)) or list(store.references())
+    chosen = [store.resolve(text, here=True) for text in options.keys]
+    references = chosen or list(store.references())
     return told(store.push(references, replace=options.replace), remote, "sent", "here")
 
 

@@ -78,7 +78,7 @@ def show(workspace: Workspace, options: Namespace) -> int:
 def verify(workspace: Workspace, options: Namespace) -> int:
     """Read everything back; 1 if something is damaged and is not to be repaired."""
     store = workspace.store
-    chosen = [store.resolve(text) for text in options.keys] or None
+    chosen = [store.resolve(text, here=True) for text in options.keys] or None
     problems = store.verify(chosen)
     for problem in problems:
         print(f"{problem.reference}: {problem.name}: {problem.what}")

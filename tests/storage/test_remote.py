@@ -19,6 +19,7 @@ from storage import (
     Reference,
     Remote,
     Store,
+    UnknownReferenceError,
     Writer,
 )
 from storage.inventory import Inventory
@@ -157,6 +158,8 @@ class TestRoundTrip:
         first, second = chain_of(here, 2)
         assert there.resolve(first.key[:10]) == first
         assert there.resolve(str(second), "chain") == second
+        with pytest.raises(UnknownReferenceError, match=rf"no artifact in {there.root}:"):
+            there.resolve(str(second), here=True)
         assert sorted(here.remote.references()) == sorted([first, second])
         assert dict(here.remote.inventories("chain")).keys() == {first, second}
         assert list(here.remote.references("other")) == []
