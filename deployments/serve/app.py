@@ -58,8 +58,11 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        preparing = live.prepare()
         yield
+        live.stopping.set()
         work.close()
+        preparing.join()
 
     app = FastAPI(
         title="cppcl serve",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 
 from cppcl.errors import CppclError, InputError
 from deployments.serve.served_model import ServedModel
@@ -44,12 +44,20 @@ class Live:
         What the command line names.
     clock : callable
         Seconds.
+
+    Attributes
+    ----------
+    served : dict of Served
+        By name.
+    stopping : Event
+        Set when the server ends: nothing is prepared any more.
     """
 
     workspace: Workspace
     texts: list[str]
     clock: Callable[[], float] = time.monotonic
     served: dict[str, Served] = field(init=False)
+    stopping: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
         if len(set(self.texts)) < len(self.texts):
@@ -84,6 +92,12 @@ class Live:
                     return model
         return None
 
+    def prepare(self) -> Thread:
+        """Encode small pictures, in a thread, before they are asked for."""
+        thread = Thread(target=self._prepare, args=([*self.served.values()],), name="prepare")
+        thread.start()
+        return thread
+
     def look_for_newer(self) -> Thread | None:
         """Look, in a thread, whether something newer is stored; every few seconds at most."""
         with self._lock:
@@ -101,21 +115,31 @@ class Live:
         try:
             state = self._records()
             is_new = state != self._state
+            renewed = []
             for served in self.served.values():
                 waited = self.clock() - served.failed_at >= AGAIN_SECONDS
-                if is_new or (served.problem is not None and waited):
-                    self._renew(served)
+                if (is_new or (served.problem is not None and waited)) and self._renew(served):
+                    renewed.append(served)
             self._state = state
         finally:
             self._checking.release()
+        self._prepare(renewed)
 
-    def _renew(self, served: Served) -> None:
+    def _prepare(self, several: list[Served]) -> None:
+        for served in several:
+            for modality in ("sketch", "image"):
+                served.model.small[modality].prepare(self.stopping)
+
+    def _renew(self, served: Served) -> bool:
+        """Whether something newer is served now."""
         try:
             reference = self.workspace.find_model(served.text)
-            if reference != served.model.reference:
+            is_newer = reference != served.model.reference
+            if is_newer:
                 model = self._load(served.text, reference)
                 served.previous, served.model = served.model, model
             served.problem = None
+            return is_newer
         except Exception as error:
             # Whatever is wrong with what is new, what is served goes on.
             kind = (
@@ -123,6 +147,7 @@ class Live:
             )
             served.problem = f"{kind}{error}"
             served.failed_at = self.clock()
+            return False
 
     def _load(self, text: str, reference: Reference) -> ServedModel:
         with self.workspace.store.in_use():

@@ -6,8 +6,9 @@ import hashlib
 import io
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import Generic, NamedTuple, TypeVar
 
 from cppcl.errors import PictureError
@@ -99,6 +100,23 @@ class Pictures(Generic[Name]):
                 _, oldest = self._kept.popitem(last=False)
                 self._size -= len(oldest.content)
         return encoded
+
+    def prepare(self, stop: Event) -> None:
+        """Encode pictures before they are asked for, until another one would not be kept.
+
+        Parameters
+        ----------
+        stop : Event
+            Ends it before the next picture.
+        """
+        for name in self._files:
+            with self._lock:
+                n, size = len(self._kept), self._size
+            if stop.is_set() or size * (n + 1) > KEPT_BYTES * n > 0:
+                return
+            # What is wrong with it is said when it is asked for.
+            with suppress(PictureError):
+                self[name]
 
 
 def _read(path: Path, name: str) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,13 +18,17 @@ from PIL import Image, ImageDraw
 from scipy.stats import ks_2samp
 
 from cppcl.errors import InputError
+from deployments.serve.app import make_app
 from deployments.serve.closeness import LEVEL, answers, separate
 from deployments.serve.live import AGAIN_SECONDS, CHECK_SECONDS, Live
 from deployments.serve.look import Look, look_of
 from deployments.serve.served_model import ServedModel
+from deployments.web import pictures as module
+from deployments.web.pictures import PictureFile, Pictures
+from deployments.web.security import access_for
 from storage import Reference
 from tasks.workspace import Workspace
-from tests.deployments.serving import record, train_shapes
+from tests.deployments.serving import in_thread, record, train_shapes
 
 similarities = st.lists(st.integers(-20, 20).map(lambda n: n / 20), min_size=1, max_size=60)
 
@@ -194,9 +201,6 @@ class TestNewer:
         assert self.look(clocked)
         assert clocked.get("shapes") is old
         assert "manifest.json" in clocked.served["shapes"].problem
-        from deployments.serve.app import make_app
-        from deployments.web.security import access_for
-
         page = Browser(make_app(clocked, access_for("127.0.0.1", 1)))
         state = page.get("/healthz").json()
         assert state["status"] == "degraded"
@@ -244,6 +248,79 @@ class TestNewer:
     def test_names_are_given_once(self, place: Workspace) -> None:
         with pytest.raises(InputError, match="one is given twice"):
             Live(place, ["shapes", "shapes"])
+
+
+class TestPreparing:
+    """Small pictures are encoded before they are asked for."""
+
+    @pytest.fixture
+    def drawn(self, tmp_path: Path) -> dict[int, PictureFile]:
+        rng, files = np.random.default_rng(0), {}
+        for number in range(12):
+            file = tmp_path / f"{number}.png"
+            Image.fromarray(rng.integers(0, 256, (20, 20, 3), np.uint8)).save(file)
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            files[number] = PictureFile(file.name, digest)
+        return files
+
+    def test_those_that_can_be_had_are_kept(
+        self, drawn: dict[int, PictureFile], tmp_path: Path
+    ) -> None:
+        (tmp_path / "3.png").unlink()
+        (tmp_path / "4.png").write_bytes(b"another one")
+        pictures = Pictures(tmp_path, drawn)
+        pictures.prepare(Event())
+        assert set(pictures._kept) == set(drawn) - {3, 4}
+        asked = Pictures(tmp_path, drawn)
+        assert all(asked[number] == kept for number, kept in pictures._kept.items())
+
+    def test_no_more_than_are_kept(
+        self, drawn: dict[int, PictureFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        size = len(Pictures(tmp_path, drawn)[0].content)
+        monkeypatch.setattr(module, "KEPT_BYTES", round(5.5 * size))
+        pictures = Pictures(tmp_path, drawn)
+        pictures.prepare(Event())
+        # In their order, and none was let go for another one.
+        assert list(pictures._kept) == [0, 1, 2, 3, 4]
+
+    def test_it_ends_when_the_server_does(
+        self, drawn: dict[int, PictureFile], tmp_path: Path
+    ) -> None:
+        stop, pictures = Event(), Pictures(tmp_path, drawn)
+        stop.set()
+        pictures.prepare(stop)
+        assert not pictures._kept
+
+    def test_a_server_does_so_for_what_is_served_and_what_takes_its_place(
+        self,
+        tmp_path: Path,
+        draw_pictures: Callable[..., Path],
+        inline_blocks: Any,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        def all_kept(live: Live) -> bool:
+            small = live.get("shapes").small.values()
+            return all(len(pictures._kept) == len(pictures._files) > 0 for pictures in small)
+
+        place = Workspace(tmp_path / "workspace")
+        train_shapes(place, draw_pictures(tmp_path / "shapes", per_class=4))
+        live = Live(place, ["shapes"], clock=Clock())
+        threads: list[Thread] = []
+        begin = Live.prepare
+        monkeypatch.setattr(Live, "prepare", lambda one: threads.append(begin(one)) or threads[0])
+        with in_thread(make_app(live, access_for("127.0.0.1", 0))) as port:
+            # It answers when it has begun.
+            assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+            (thread,) = threads
+            thread.join(60)
+            assert all_kept(live)
+            old = live.get("shapes")
+            train_shapes(place, draw_pictures(tmp_path / "more", per_class=6))
+            live.check()
+            assert live.get("shapes") is not old
+            assert all_kept(live)
+        assert live.stopping.is_set()
 
 
 def test_models_of_features_cannot_be_drawn_for(
