@@ -183,11 +183,13 @@ def measure(address: str, process: psutil.Process, rate: float, seconds: float) 
         limits = httpx.Limits(max_connections=100)
         async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
             await at_a_rate(client, [drawing(rng) for _ in range(20)], rate)
-            before = process.memory_info().rss
+            before, worked = process.memory_info().rss, sum(process.cpu_times()[:2])
             steady = await at_a_rate(
                 client, [drawing(rng) for _ in range(round(rate * seconds))], rate
             )
             print(f"{rate:g} a second for {seconds:g} s: {told(steady)}")
+            worked = (sum(process.cpu_times()[:2]) - worked) / len(steady)
+            print(f"processor time of the server: {1000 * worked:.0f} ms a request")
             after = process.memory_info().rss
             print(f"50 at once: {told(await at_once(client, [drawing(rng) for _ in range(50)]))}")
             last = process.memory_info().rss
