@@ -85,8 +85,7 @@ class Cluster:
 
     def resource(self, device: str) -> dict[str, float]:
         """Resource that a block asks of a worker: GPU blocks run on CPUs where no GPU is."""
-        workers = self.client().scheduler_info(n_workers=-1)["workers"].values()
-        offered = {name for worker in workers for name in worker.get("resources", {})}
+        offered = {name for worker in self._workers() for name in worker.get("resources", {})}
         if device == "gpu" and "GPU" in offered:
             return {"GPU": 1}
         return {"CPU": 1} if "CPU" in offered else {}
@@ -105,13 +104,19 @@ class Cluster:
 
         if self.where == "local":
             return int(parse_bytes(self.memory_per_worker))
-        workers = self.client().scheduler_info(n_workers=-1)["workers"].values()
-        return min((worker["memory_limit"] or sys.maxsize for worker in workers), default=0)
+        return min(worker["memory_limit"] or sys.maxsize for worker in self._workers())
 
     def close(self) -> None:
         """Close what was started."""
         self._exit.close()
         self._client = None
+
+    def _workers(self) -> list[dict[str, Any]]:
+        """What there is to know of each worker; where all have died, of those that come back."""
+        client = self.client()
+        while not (found := client.scheduler_info(n_workers=-1)["workers"]):
+            await_worker(client, self.where)
+        return list(found.values())
 
     def _connect(self) -> Client:
         import dask
@@ -136,16 +141,9 @@ class Cluster:
                     f"compute.cluster {self.where!r} does not answer as a Dask scheduler: {error}"
                 ) from error
         self._exit.enter_context(client)
-        seconds = clusters.SECONDS.get(self.where, clusters.OTHER_SECONDS)
         if self.where != "local":
             say(f"waiting for a worker of cluster {self.where!r}")
-        try:
-            client.wait_for_workers(1, timeout=seconds)
-        except TimeoutError as error:
-            raise CppclError(
-                f"no Dask worker of cluster {self.where!r} came up within {seconds:.0f} s; "
-                "see the log of the workers"
-            ) from error
+        await_worker(client, self.where)
         if self.where != "local":
             check_workers(client, self.where)
         if self.options.performance_report:
@@ -155,6 +153,18 @@ class Cluster:
             report = performance_report(self.options.performance_report, mode="inline")
             self._exit.enter_context(report)
         return client
+
+
+def await_worker(client: Client, where: str) -> None:
+    """Wait until there is a worker; `CppclError` if none comes up."""
+    seconds = clusters.SECONDS.get(where, clusters.OTHER_SECONDS)
+    try:
+        client.wait_for_workers(1, timeout=seconds)
+    except TimeoutError as error:
+        raise CppclError(
+            f"no Dask worker of cluster {where!r} came up within {seconds:.0f} s; "
+            "see the log of the workers"
+        ) from error
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from storage import Artifact
+from tasks import cluster
 from tasks.progress import Progress, listening
 from tasks.workspace import Workspace
 
@@ -101,3 +103,18 @@ def test_a_killed_worker_does_not_stop_a_run(
     alive = sorted(client.run(os.getpid).values())
     assert len(alive) == 2
     assert workers[0] not in alive
+
+
+def test_workers_that_have_all_died_are_awaited(dask_cluster: Any, dask_address: str) -> None:
+    """A stage that begins in that moment must not take them for workers without memory."""
+    client = dask_cluster.client()
+    with cluster.session(dask_address) as session:
+        session.client()
+        for worker in client.run(os.getpid).values():
+            os.kill(worker, signal.SIGKILL)
+        pause = threading.Event()
+        while client.scheduler_info(n_workers=-1)["workers"]:
+            pause.wait(0.01)
+        assert session.memory_of_a_worker() == 2 * 2**30
+        assert session.resource("cpu") == {"CPU": 1}
+    client.wait_for_workers(2, timeout=60)
