@@ -5,6 +5,7 @@ Without Prefect and Dask, so that a seed kills at the very same place; `chain_fa
 
 from __future__ import annotations
 
+import math
 import random
 import shutil
 import time
@@ -77,9 +78,11 @@ def run(file: Path, place: Path, fault: Fault | None, *, counted: bool = False) 
     from flows.chain import Chain
     from flows.load import load_experiment
     from flows.selection import Selection
+    from tasks import checkpoint
     from tasks.workspace import Workspace
 
     zarr.config.set({"async.concurrency": 1, "threading.max_workers": 1})
+    checkpoint.SHARE = math.inf  # else it depends on the time which rounds save their state
     calls = interpose(place, fault) if fault or counted else None
 
     class Here(Chain):
