@@ -113,13 +113,12 @@ class Workspace:
                 f"with: cppcl run {source_of(records[named[-1]])} --workspace {self.root}"
             )
         known = sorted({r["experiment"] for r in records.values()})
+        if near := did_you_mean(text, known):
+            raise InputError(f"no run {text!r} in {self.runs}{near}")
         raise InputError(
             f"no run {text!r} in {self.runs} (experiments that were run: "
-            f"{', '.join(known) or 'none yet'})"
-            + (
-                did_you_mean(text, known)
-                or f"; make one with: cppcl run {text} --workspace {self.root}"
-            )
+            f"{', '.join(known) or 'none yet'}); "
+            f"make one with: cppcl run {text} --workspace {self.root}"
         )
 
     @property

@@ -8,21 +8,17 @@ from collections import Counter
 from collections.abc import Iterable
 
 from cppcl.errors import InputError
-from deployments.commands.store import shorten
-from deployments.terminal import MISSING, PLAIN_WIDTH, Terminal, size_text
+from deployments.commands.store import check_stages, check_there, room, shorten
+from deployments.terminal import MISSING, Terminal, size_text
 from storage import DamagedArtifactError, Inventory, Remote, Store, Transfer
-from tasks.stages import STAGES
 from tasks.workspace import REMOTE, Workspace, remote_of
 
 
 def main(options: Namespace) -> int:
     """Run one action on a store and its remote."""
     workspace = Workspace(options.workspace)
-    if options.action == "push" and not workspace.root.is_dir():
-        raise InputError(
-            f"workspace {str(workspace.root)!r} does not exist; give the one of your runs with "
-            "--workspace"
-        )
+    if options.action == "push":
+        check_there(workspace)
     store = workspace.store
     remote = remote_of(options.remote, "--remote") if options.remote else store.remote
     if remote is None:
@@ -69,11 +65,9 @@ def told(transfers: Iterable[Transfer], remote: Remote, verb: str, place: str) -
 
 def list_artifacts(store: Store, remote: Remote, options: Namespace) -> int:
     """One line an artifact of the remote; KEY arguments name stages."""
-    for stage in options.keys:
-        if stage not in STAGES:
-            raise InputError(f"store ls {stage}: the stages are {', '.join(STAGES)}")
+    check_stages(options.keys)
     terminal = Terminal(sys.stdout)
-    digits, width = (32, 60) if terminal.console.width >= PLAIN_WIDTH else (12, 20)
+    digits, width = room(terminal)
     rows = [
         [f"{reference.stage}/{reference.key[:digits]}", *described(found, width)]
         for stage in options.keys or [None]

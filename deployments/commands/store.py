@@ -20,22 +20,39 @@ from tasks.workspace import Workspace, source_of
 def main(options: Namespace) -> int:
     """Run one action on the store of a workspace."""
     workspace = Workspace(options.workspace)
+    check_there(workspace)
+    return int(ACTIONS[options.action](workspace, options))
+
+
+def check_there(workspace: Workspace) -> None:
+    """Refuse a workspace that was not made yet."""
     if not workspace.root.is_dir():
         raise InputError(
             f"workspace {str(workspace.root)!r} does not exist; give the one of your runs with "
             "--workspace"
         )
-    return int(ACTIONS[options.action](workspace, options))
+
+
+def check_stages(names: list[str]) -> None:
+    """Refuse what is no stage."""
+    for name in names:
+        if name not in STAGES:
+            raise InputError(f"store ls {name}: the stages are {', '.join(STAGES)}")
+
+
+def room(terminal: Terminal) -> tuple[int, int]:
+    """Digits of a key, and characters of its parameters, for a line each.
+
+    Where the terminal is narrow, the beginning of a key names it as well.
+    """
+    return (32, 60) if terminal.console.width >= PLAIN_WIDTH else (12, 20)
 
 
 def list_artifacts(workspace: Workspace, options: Namespace) -> int:
     """One line an artifact; KEY arguments name stages."""
-    for stage in options.keys:
-        if stage not in STAGES:
-            raise InputError(f"store ls {stage}: the stages are {', '.join(STAGES)}")
+    check_stages(options.keys)
     terminal = Terminal(sys.stdout)
-    # A line each also where the terminal is narrow: the beginning of a key names it as well.
-    digits, width = (32, 60) if terminal.console.width >= PLAIN_WIDTH else (12, 20)
+    digits, width = room(terminal)
     rows = [
         [
             f"{artifact.reference.stage}/{artifact.reference.key[:digits]}",
