@@ -29,6 +29,7 @@ from flows.reproduction_config import (
     SurfaceItem,
     chosen_items,
     load_reproduction,
+    runs_of,
 )
 from flows.reproduction_runs import DataAbsentError, Runs
 from flows.watching import tell_failure
@@ -144,12 +145,7 @@ class Maker:
 
     def notes_of(self, item: AnyItem) -> Iterator[str]:
         """What a reader must know of the runs of an item."""
-        names = (
-            [line.run for line in item.lines.values() if line.run]
-            if isinstance(item, ScoresItem)
-            else [item.run]
-        )
-        for name in dict.fromkeys(names):
+        for name in dict.fromkeys(runs_of(item)):
             run = self.options.runs[name]
             if run.note:
                 yield f"{run.preset}: {run.note}"

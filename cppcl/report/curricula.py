@@ -47,7 +47,7 @@ class CurriculumResult:
         Of the training pictures, NaN where there is none.
     counts : dict
         As ``counts.json`` of the stage holds them: ``hinges``, ``admissible``, and ``answers``
-        and ``agreement`` where people answered.
+        and ``agreement`` where people answered, or an ``annotator`` that is simulated.
     pairs : (len(DELTAS), len(RHOS)) int array
         Pairs at each threshold and share, see `count_pairs`.
     easiest, hardest : sequence of ScoredPicture

@@ -131,6 +131,11 @@ def test_work_shows_its_progress_in_prefect(finished_run: Any, client: SyncPrefe
     }
 
 
+def test_the_record_says_which_file_it_was_made_from(finished_run: Any) -> None:
+    first = next(iter(finished_run.workspace.run_records().values()))
+    assert first["source"] == str(finished_run.file)
+
+
 def test_a_whole_configuration_can_be_given(finished_run: Any) -> None:
     configuration = load_experiment(str(finished_run.file))
     summary = run_experiment(
