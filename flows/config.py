@@ -329,6 +329,17 @@ class Experiment(Options):
                     )
         return protocols
 
+    @model_validator(mode="after")
+    def check_annotator(self) -> Self:
+        """Refuse a simulated annotator where there is nothing to look at."""
+        simulated = self.curriculum and self.curriculum.sketch_source == "simulated"
+        if simulated and self.dataset.registered_name == "matrices":
+            raise ValueError(
+                "curriculum.sketch_source=simulated looks at pictures, and the data set "
+                "'matrices' has none; use scores, or answers with sketch_answers"
+            )
+        return self
+
     def without_places(self) -> dict[str, Any]:
         """Plain data that decides the result: neither where files lie nor where it is computed."""
         files = {"sketch_answers", "image_answers"}

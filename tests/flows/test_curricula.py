@@ -132,6 +132,9 @@ def test_a_source_and_its_file_go_together(write: Callable[..., Path]) -> None:
         load_experiment(str(write(sketch_source="answers")))
     with pytest.raises(InputError, match=r"not used as sketch_source is simulated; set it to"):
         load_experiment(str(write(sketch_source="simulated", sketch_answers="a.csv")))
+    scores = "{sketch: {name: precomputed}, image: {name: precomputed}, sketch_source: simulated}"
+    with pytest.raises(InputError, match=r"simulated looks at pictures, .*'matrices' has none"):
+        load_experiment("matrices", [f"curriculum={scores}"])
     with pytest.raises(InputError, match=r"image_answers=.*not used as image_source is scores"):
         load_experiment(str(write(image_source="scores", image_answers="a.csv")))
 
