@@ -6,11 +6,12 @@ exists is done. Chunks carry a crc32c, which Zarr's default codecs do not.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 METADATA = "zarr.json"
 DEFAULT_BLOCK_BYTES = 2**22
+_RUN_BYTES = 2**21
 _LARGEST_BLOCK_BYTES = 2**31 - 1  # what the codecs can take
 _ZSTD_LEVEL = 1
 
@@ -166,10 +168,11 @@ class StoredArray:
         return values
 
     def read(self) -> npt.NDArray[Any]:
-        """Return the whole array, block by block into place."""
+        """Return the whole array, some blocks at a time into place."""
         values = np.empty(self.layout.shape, self.layout.dtype)
-        for block in range(self.layout.n_blocks):
-            values[self.layout.rows(block)] = self.read_block(block)
+        for blocks in self._runs():
+            rows = slice(self.layout.rows(blocks[0]).start, self.layout.rows(blocks[-1]).stop)
+            values[rows] = self._read_run(blocks)
         return values
 
     def read_rows(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
@@ -187,17 +190,46 @@ class StoredArray:
     def digest(self) -> tuple[str, dict[int, str]]:
         """Return the sha256 of the raw values and what is wrong with which block.
 
-        The digest runs over the values in C order, little endian, one block in memory at a time;
-        it means nothing if a block is damaged.
+        The digest runs over the values in C order, little endian, one block or 2 MiB in
+        memory at a time; it means nothing if a block is damaged.
         """
         digest = hashlib.sha256()
-        damage = {}
-        for block in range(self.layout.n_blocks):
+        damage: dict[int, str] = {}
+        for blocks in self._runs():
             try:
-                digest.update(raw_bytes(self.read_block(block)))
+                digest.update(raw_bytes(self._read_run(blocks)))
+            except DamagedArtifactError:
+                damage |= self._damage(blocks)
+        return digest.hexdigest(), damage
+
+    def _runs(self) -> Iterator[range]:
+        """Blocks that are read together: Zarr takes as long for a few as for a small one."""
+        layout = self.layout
+        block_bytes = math.prod(layout.chunks) * np.dtype(layout.dtype).itemsize
+        n = max(1, _RUN_BYTES // block_bytes)
+        for first in range(0, layout.n_blocks, n):
+            yield range(first, min(first + n, layout.n_blocks))
+
+    def _read_run(self, blocks: range) -> npt.NDArray[Any]:
+        """Return neighbouring blocks, checked like `read_block`, which names the damaged one."""
+        layout = self.layout
+        if len(blocks) == 1:
+            return self.read_block(blocks[0])
+        if all((self.folder / layout.chunk_name(block)).is_file() for block in blocks):
+            rows = slice(layout.rows(blocks[0]).start, layout.rows(blocks[-1]).stop)
+            with contextlib.suppress(Exception):  # below, whatever it is has its block's name
+                return np.asarray(self._zarr[rows])
+        return np.concatenate([self.read_block(block) for block in blocks])
+
+    def _damage(self, blocks: range) -> dict[int, str]:
+        """What is wrong with which of some blocks."""
+        damage = {}
+        for block in blocks:
+            try:
+                self.read_block(block)
             except DamagedArtifactError as error:
                 damage[block] = str(error)
-        return digest.hexdigest(), damage
+        return damage
 
     @cached_property
     def _zarr(self) -> zarr.Array[Any]:
@@ -227,6 +259,12 @@ def open_zarr(folder: Path, mode: Literal["r", "r+"]) -> zarr.Array[Any]:
     import zarr
 
     return zarr.open_array(folder, mode=mode).with_config({"write_empty_chunks": True})
+
+
+@lru_cache(maxsize=16)
+def _open_to_write(folder: Path, inode: int, modified_ns: int) -> zarr.Array[Any]:
+    """Open an array to write blocks of it, once while its metadata are the same file."""
+    return open_zarr(folder, "r+")
 
 
 def raw_bytes(values: npt.NDArray[Any]) -> memoryview:
@@ -264,9 +302,13 @@ def write_block(path: str | Path, name: str, block: int, values: npt.NDArray[Any
         The disk is full or may not be written.
     """
     folder = array_folder(path, name)
-    if not (folder / METADATA).is_file():
-        raise BlockError(f"{folder} is not an array being written: call Writer.array first")
-    array = open_zarr(folder, "r+")
+    try:
+        found = (folder / METADATA).stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise BlockError(
+            f"{folder} is not an array being written: call Writer.array first"
+        ) from error
+    array = _open_to_write(folder, found.st_ino, found.st_mtime_ns)
     layout = Layout(array.shape, np.dtype(array.dtype).name, array.chunks[0])
     rows = layout.rows(block)
     expected = (rows.stop - rows.start, *layout.shape[1:])

@@ -15,6 +15,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from storage.errors import DamagedArtifactError, RecipeError, StoreAccessError
 from storage.recipe import plain
 
 TEMPORARY_SUFFIX = ".partial"
+_SYNCING = 8
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _MENDS = {
     errno.ENOSPC: "The disk is full: free some space ('cppcl store gc' removes what no run needs)"
@@ -161,12 +163,18 @@ def sha256_of_file(path: Path) -> tuple[str, int]:
 
 def sync_tree(folder: Path) -> None:
     """Flush every file and folder below `folder`, and itself, to the disk."""
-    for directory, _, names in os.walk(folder):
-        for name in names:
-            # A worker that was given up may still write a block again, and rename it meanwhile.
-            with contextlib.suppress(FileNotFoundError):
-                _sync(Path(directory, name))
-        _sync(Path(directory))
+
+    def sync_file(path: Path) -> None:
+        # A worker that was given up may still write a block again, and rename it meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            _sync(path)
+
+    # Several at once: a disk flushes what waits together.
+    with ThreadPoolExecutor(_SYNCING, thread_name_prefix="sync") as pool:
+        for directory, _, names in os.walk(folder):
+            for _ in pool.map(sync_file, (Path(directory, name) for name in names)):
+                pass
+            _sync(Path(directory))
 
 
 def _sync(path: Path) -> None:

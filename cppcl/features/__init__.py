@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, cast
 
+from cppcl.allocation import keep_freed_memory
 from cppcl.errors import InputError
 from cppcl.features.base import Extractor, Picture
 from cppcl.features.cnn import Cnn
@@ -82,6 +83,11 @@ def make_extractor(name: str, options: Mapping[str, Any] | None = None) -> Extra
     ------
     InputError
         There is no such extractor, or it has no such option, or the option's value is wrong.
+
+    Notes
+    -----
+    From the first one on, this process keeps some of the memory that arrays free
+    (`cppcl.allocation.keep_freed_memory`).
     """
     given = options or {}
     if SEPARATOR in name:
@@ -91,6 +97,7 @@ def make_extractor(name: str, options: Mapping[str, Any] | None = None) -> Extra
         return Combination(parts=parts, weights=given.get(WEIGHTS))
     if name not in EXTRACTORS:
         raise InputError(f"no feature extractor {name!r}: {nearest_names(name, EXTRACTORS)}")
+    keep_freed_memory()
     extractor = EXTRACTORS[name]
     known = inspect.signature(extractor).parameters
     for option in given:

@@ -43,6 +43,8 @@ LIMITS = {
 }
 """At least, at most, at most, at most."""
 EXTRACTOR = "hog"
+REHEARSED = "cnn"
+"""That of the experiment `tuberlin`."""
 MEMORY = "2GiB"
 
 
@@ -90,7 +92,7 @@ def in_a_loop(share: slice = slice(None)) -> Iterator[None]:
         tasks.extract.run_blocks = before
 
 
-def bare(folder: str, part: int, n_parts: int) -> None:
+def bare(folder: str, part: int, n_parts: int, extractor_name: str) -> None:
     """Describe a share of the pictures, in a process that knows no Dask; prints its seconds."""
     from tasks.blocks import ExtractorSpec, read_unchanged, transform_each
     from tasks.fetch import open_pictures
@@ -100,7 +102,7 @@ def bare(folder: str, part: int, n_parts: int) -> None:
     pictures = open_pictures(workspace.store, reference)
     rows = pictures.table.rows("image")
     blocks = [rows[at : at + 32] for at in range(0, len(rows), 32)][part::n_parts]
-    spec = ExtractorSpec(EXTRACTOR, "{}", 128)
+    spec = ExtractorSpec(extractor_name, "{}", 128)
     extractor = spec.make("")
     warm = read_unchanged(
         str(pictures.root), pictures.table.paths[rows[0]], pictures.table.sha256[rows[0]], 128
@@ -120,14 +122,16 @@ def bare(folder: str, part: int, n_parts: int) -> None:
     print(time.perf_counter() - started, flush=True)
 
 
-def seconds_bare(folder: Path, n_processes: int) -> float:
+def seconds_bare(folder: Path, n_processes: int, extractor: str) -> float:
     """Seconds of so many bare processes that share the pictures, until the last is done."""
+    program = [sys.executable, __file__, "--bare", str(folder)]
     processes = [
         subprocess.Popen(
-            [sys.executable, __file__, "--bare", str(folder), str(part), str(n_processes)],
+            [*program, str(part), str(n_processes), extractor],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},  # as on workers
         )
         for part in range(n_processes)
     ]
@@ -142,24 +146,28 @@ def seconds_bare(folder: Path, n_processes: int) -> float:
     return max(times)
 
 
-def seconds_on_workers(workspace: Workspace, table: Reference, n_workers: int) -> float:
+def seconds_on_workers(
+    workspace: Workspace, table: Reference, n_workers: int, extractor: str
+) -> float:
     """Seconds of extraction on so many workers that are up and have extracted before."""
     with cluster.session(workers=n_workers, memory_per_worker=MEMORY) as session:
         session.client().wait_for_workers(n_workers, timeout=120)
-        extract(workspace, table, modality="sketch", block_rows=4)
+        extract(workspace, table, extractor=extractor, modality="sketch", block_rows=4)
         started = time.perf_counter()
-        extract(workspace, table)
+        extract(workspace, table, extractor=extractor)
         return time.perf_counter() - started
 
 
-def measure_speed_up(folder: Path, n_pictures: int, repeats: int) -> dict[str, float]:
+def measure_speed_up(
+    folder: Path, n_pictures: int, repeats: int, extractor: str
+) -> dict[str, float]:
     """Speed-up from one to two workers, and from one to two bare processes, turn about."""
     workspace, table, _ = make_table(folder, n_pictures)
     times: dict[str, list[float]] = {"bare 1": [], "bare 2": [], "dask 1": [], "dask 2": []}
     for _ in range(repeats):
         for n in (1, 2):
-            times[f"bare {n}"].append(seconds_bare(folder, n))
-            times[f"dask {n}"].append(seconds_on_workers(workspace, table, n))
+            times[f"bare {n}"].append(seconds_bare(folder, n, extractor))
+            times[f"dask {n}"].append(seconds_on_workers(workspace, table, n, extractor))
     best = {name: min(found) for name, found in times.items()}
     bare_speed_up, dask_speed_up = (best[f"{k} 1"] / best[f"{k} 2"] for k in ("bare", "dask"))
     return {
@@ -284,9 +292,14 @@ def measure_memory(folder: Path, n_rows: int, n_blocks: int) -> dict[str, Any]:
 def main() -> int:
     """Measure what is asked for, and say whether it is within its limits."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--bare", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--bare", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument("--only", choices=("speed_up", "overhead", "memory"))
-    parser.add_argument("--pictures", type=int, default=4000, help="for the speed-up")
+    parser.add_argument("--pictures", type=int, default=2000, help="for the speed-up")
+    parser.add_argument(
+        "--extractor",
+        default=REHEARSED,
+        help=f"of the speed-up: {REHEARSED} as in the experiment, or another, such as {EXTRACTOR}",
+    )
     parser.add_argument("--repeats", type=int, default=3, help="of the speed-up; the best counts")
     parser.add_argument("--loop", type=int, default=20_000, help="pictures for the overhead")
     parser.add_argument("--rows", type=int, default=200_000, help="for the memory")
@@ -294,11 +307,15 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.bare:
-        bare(options.bare[0], int(options.bare[1]), int(options.bare[2]))
+        folder, part, n_parts, extractor = options.bare
+        bare(folder, int(part), int(n_parts), extractor)
         return 0
     work = {
         "speed_up": partial(
-            measure_speed_up, n_pictures=options.pictures, repeats=options.repeats
+            measure_speed_up,
+            n_pictures=options.pictures,
+            repeats=options.repeats,
+            extractor=options.extractor,
         ),
         "overhead": partial(measure_overhead, n_pictures=options.loop),
         "memory": partial(measure_memory, n_rows=options.rows, n_blocks=options.blocks),
