@@ -55,6 +55,7 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
         Where searches run.
     """
     work, metrics = work or Work(), Metrics()
+    live.idle = work.idle
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

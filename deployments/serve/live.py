@@ -51,6 +51,8 @@ class Live:
         By name.
     stopping : Event
         Set when the server ends: nothing is prepared any more.
+    idle : Event
+        Set while no search is under way: searches come before what is prepared.
     """
 
     workspace: Workspace
@@ -58,10 +60,12 @@ class Live:
     clock: Callable[[], float] = time.monotonic
     served: dict[str, Served] = field(init=False)
     stopping: Event = field(default_factory=Event)
+    idle: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
         if len(set(self.texts)) < len(self.texts):
             raise InputError(f"MODEL {' '.join(self.texts)}: one is given twice")
+        self.idle.set()
         self._lock, self._checking = Lock(), Lock()
         self._state = self._records()
         self._checked = self.clock()
@@ -128,7 +132,7 @@ class Live:
     def _prepare(self, several: list[Served]) -> None:
         for served in several:
             for modality in ("sketch", "image"):
-                served.model.small[modality].prepare(self.stopping)
+                served.model.small[modality].prepare(self.stopping, self.idle)
 
     def _renew(self, served: Served) -> bool:
         """Whether something newer is served now."""

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -30,14 +30,21 @@ class Work:
         How many work and how many more wait.
     seconds : float
         How long whoever asks waits for the end.
+
+    Attributes
+    ----------
+    idle : Event
+        Set while nothing works or waits.
     """
 
     def __init__(
         self, n_threads: int = N_THREADS, n_waiting: int = N_WAITING, seconds: float = SECONDS
     ) -> None:
         self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="search")
-        self._free = n_threads + n_waiting
+        self._free = self._places = n_threads + n_waiting
         self._seconds = seconds
+        self.idle = Event()
+        self.idle.set()
         self._lock = Lock()
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -52,6 +59,7 @@ class Work:
             if not self._free:
                 raise BusyError("too many searches at once; try again in a moment")
             self._free -= 1
+            self.idle.clear()
         try:
             future = self._pool.submit(work, *args, **kwargs)
         except BaseException:
@@ -71,3 +79,5 @@ class Work:
     def _leave(self, _: Future[Any] | None = None) -> None:
         with self._lock:
             self._free += 1
+            if self._free == self._places:
+                self.idle.set()

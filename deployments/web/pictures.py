@@ -18,6 +18,8 @@ LONGEST_SIDE = 640
 LARGEST_FILE = 64 * 2**20
 KEPT_BYTES = 64 * 2**20
 """Encoded pictures that are kept in memory."""
+LOOKING_S = 0.2
+"""How often what waits looks whether it is to end."""
 
 
 Name = TypeVar("Name", bound=Hashable)
@@ -101,15 +103,19 @@ class Pictures(Generic[Name]):
                 self._size -= len(oldest.content)
         return encoded
 
-    def prepare(self, stop: Event) -> None:
+    def prepare(self, stop: Event, idle: Event) -> None:
         """Encode pictures before they are asked for, until another one would not be kept.
 
         Parameters
         ----------
         stop : Event
             Ends it before the next picture.
+        idle : Event
+            Set while there is nothing else to do; the next picture waits for it.
         """
         for name in self._files:
+            while not (stop.is_set() or idle.wait(LOOKING_S)):
+                pass
             with self._lock:
                 n, size = len(self._kept), self._size
             if stop.is_set() or size * (n + 1) > KEPT_BYTES * n > 0:

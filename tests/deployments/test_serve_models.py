@@ -135,6 +135,12 @@ class TestLook:
         assert look_of(pictures).line == pytest.approx(4 / 90, abs=0.51 / 90)
 
 
+def set_event() -> Event:
+    event = Event()
+    event.set()
+    return event
+
+
 class Clock:
     """Stands still unless it is set."""
 
@@ -269,7 +275,7 @@ class TestPreparing:
         (tmp_path / "3.png").unlink()
         (tmp_path / "4.png").write_bytes(b"another one")
         pictures = Pictures(tmp_path, drawn)
-        pictures.prepare(Event())
+        pictures.prepare(Event(), set_event())
         assert set(pictures._kept) == set(drawn) - {3, 4}
         asked = Pictures(tmp_path, drawn)
         assert all(asked[number] == kept for number, kept in pictures._kept.items())
@@ -280,17 +286,39 @@ class TestPreparing:
         size = len(Pictures(tmp_path, drawn)[0].content)
         monkeypatch.setattr(module, "KEPT_BYTES", round(5.5 * size))
         pictures = Pictures(tmp_path, drawn)
-        pictures.prepare(Event())
+        pictures.prepare(Event(), set_event())
         # In their order, and none was let go for another one.
         assert list(pictures._kept) == [0, 1, 2, 3, 4]
 
     def test_it_ends_when_the_server_does(
         self, drawn: dict[int, PictureFile], tmp_path: Path
     ) -> None:
-        stop, pictures = Event(), Pictures(tmp_path, drawn)
-        stop.set()
-        pictures.prepare(stop)
+        pictures = Pictures(tmp_path, drawn)
+        pictures.prepare(set_event(), set_event())
+        pictures.prepare(set_event(), Event())
         assert not pictures._kept
+
+    def test_searches_come_first(self, drawn: dict[int, PictureFile], tmp_path: Path) -> None:
+        pictures, stop, idle = Pictures(tmp_path, drawn), Event(), Event()
+        looked = Event()
+        wait = idle.wait
+
+        def searching(timeout: float | None = None) -> bool:
+            looked.set()
+            return wait(timeout)
+
+        idle.wait = searching  # type: ignore[method-assign]
+        thread = Thread(target=pictures.prepare, args=(stop, idle))
+        thread.start()
+        try:
+            assert looked.wait(60)
+            assert not pictures._kept
+            idle.set()
+            thread.join(60)
+            assert set(pictures._kept) == set(drawn)
+        finally:
+            stop.set()
+            thread.join(60)
 
     def test_a_server_does_so_for_what_is_served_and_what_takes_its_place(
         self,
