@@ -22,7 +22,7 @@ from deployments.annotate.session import Question, Session
 from deployments.web.head import HeadAsGet
 from deployments.web.pictures import PictureFile, Pictures
 from deployments.web.requests import decode, read_body, wants_json, wants_page
-from deployments.web.security import Access, guard
+from deployments.web.security import BROKEN, Access, broken, guard
 from deployments.web.templating import environment
 
 LARGEST_FORM = 16 * 2**10
@@ -175,6 +175,10 @@ def make_app(session: Session, access: Access) -> FastAPI:
         statuses = {ContradictionError: 409, PictureError: 404, InputError: 422}
         kinds = (statuses[kind] for kind in statuses if isinstance(error, kind))
         return failed(request, next(kinds, 500), str(error))
+
+    @app.exception_handler(Exception)
+    def unforeseen(request: Request, error: Exception) -> Response:
+        return broken(failed(request, 500, BROKEN))
 
     return app
 

@@ -27,7 +27,7 @@ from deployments.serve.uploads import LARGEST_FILE, UploadError
 from deployments.serve.work import BusyError, Work
 from deployments.web.head import HeadAsGet
 from deployments.web.requests import read_body, wants_page
-from deployments.web.security import HEADERS, Access, guard
+from deployments.web.security import BROKEN, Access, broken, guard
 from deployments.web.templating import environment
 
 LARGEST_BODY = LARGEST_FILE * 4 // 3 + 4096
@@ -196,10 +196,7 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
         return failed(request, next(kinds, 500), str(error))
 
     @app.exception_handler(Exception)
-    def broken(request: Request, error: Exception) -> Response:
-        # Beyond the middleware that adds them.
-        response = failed(request, 500, "Something went wrong; the server's log says what.")
-        response.headers.update(HEADERS | {"Cache-Control": "no-store"})
-        return response
+    def unforeseen(request: Request, error: Exception) -> Response:
+        return broken(failed(request, 500, BROKEN))
 
     return app

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 
 from deployments.web.requests import wants_page
 
+BROKEN = "Something went wrong; the server's log says what."
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; "
@@ -84,6 +85,15 @@ def guard(access: Access) -> Callable[[Request, Handler], Awaitable[Response]]:
         return response
 
     return middleware
+
+
+def broken(response: Response) -> Response:
+    """Answer to a request that failed for a reason nobody foresaw, with what `guard` adds.
+
+    It is made beyond all middleware.
+    """
+    response.headers.update(HEADERS | {"Cache-Control": "no-store"})
+    return response
 
 
 def refusal(request: Request, access: Access) -> Response | None:

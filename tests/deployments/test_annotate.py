@@ -226,6 +226,18 @@ class TestKeeping:
         other.close()
         assert answer(browser, "Ada", shown).status_code == 200
 
+    def test_what_nobody_foresaw_is_answered_as_safely(
+        self, browser: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from deployments.annotate.session import Session
+
+        monkeypatch.setattr(Session, "question", lambda *_: 1 / 0)
+        response = browser.get("/ask", params={"annotator": "Ada", "modality": "sketch"})
+        assert response.status_code == 500
+        assert "division" not in response.text
+        assert "default-src 'none'" in response.headers["content-security-policy"]
+        assert response.headers["cache-control"] == "no-store"
+
     def test_the_script_may_ask_what_is_next(self, browser: Any) -> None:
         shown = ask(browser, "Ada")
         who = {"annotator": "Ada", "modality": "sketch"}
