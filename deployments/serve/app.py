@@ -55,10 +55,10 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
         Where searches run.
     """
     work, metrics = work or Work(), Metrics()
-    live.idle = work.idle
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        live.idle = work.idle
         preparing = live.prepare()
         yield
         live.stopping.set()

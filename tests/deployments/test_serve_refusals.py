@@ -294,15 +294,15 @@ class TestBusy:
         async def fill_and_ask() -> Any:
             held = [asyncio.create_task(work.run(wait_for, begun, go)) for _ in range(2)]
             await asyncio.to_thread(begun.wait)
-            assert not live.idle.is_set()
+            assert not work.idle.is_set()
             response = await page.client.post(SEARCH, json={"image": 1})
             go.set()
             await asyncio.gather(*held)
             return response
 
-        assert live.idle.is_set()
+        assert work.idle.is_set()
         response = asyncio.run(fill_and_ask())
-        assert live.idle.wait(60)
+        assert work.idle.wait(60)
         assert response.status_code == 503
         assert response.headers["retry-after"] == "1"
         assert "too many searches at once" in response.json()["error"]
