@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,21 +36,18 @@ def has_note(path: Path, name: str, block: int) -> bool:
     return True
 
 
-def all_notes(path: Path, name: str) -> Iterator[tuple[str, Any]]:
-    """Iterate over the blocks, as text, that have a note of this name, and the notes."""
-    numbers = sorted(int(file.stem) for file in note_folder(path, name).glob("[0-9]*.json"))
-    for block in numbers:
-        yield str(block), read_note(path, name, block)
+def noted_blocks(path: Path, name: str) -> list[int]:
+    """Return the blocks that have a note of this name, in order."""
+    return sorted(int(file.stem) for file in note_folder(path, name).glob("[0-9]*.json"))
 
 
-def notes_by_name(path: Path) -> dict[str, dict[str, Any]]:
-    """Return all notes below an unfinished artifact."""
-    names = sorted(folder.name for folder in path.glob(f"{_FOLDER}/*"))
-    return {name: dict(all_notes(path, name)) for name in names}
+def names_of_notes(path: Path) -> list[str]:
+    """Return the names of the notes below an unfinished artifact."""
+    return sorted(folder.name for folder in path.glob(f"{_FOLDER}/*"))
 
 
 def restore_notes(path: Path, notes: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write what `notes_by_name` returned."""
+    """Write the notes of each name, by block, as ``run.json`` keeps them."""
     for name, values in notes.items():
         for block, value in values.items():
             write_block_note(path, name, int(block), value)

@@ -29,7 +29,7 @@ from storage.files import (
     sha256_of_file,
     write_atomically,
 )
-from storage.notes import all_notes, has_note, note_folder, notes_by_name
+from storage.notes import has_note, names_of_notes, note_folder, noted_blocks, read_note
 from storage.recipe import Recipe, plain
 from storage.repair import compared
 from storage.verification import remove_strays
@@ -68,6 +68,7 @@ class Writer:
         self._arrays: dict[str, Layout] = {}
         self._in_blocks: set[str] = set()
         self._files: set[str] = set()
+        self._block_notes: dict[str, dict[int, Any]] = {}
         self._notes: dict[str, Any] = {}
         self._started = datetime.now(UTC)
         self._clock = time.perf_counter()
@@ -151,14 +152,18 @@ class Writer:
         self._files.add(name)
 
     def block_notes(self, name: str) -> dict[int, Any]:
-        """Return what `write_block_note` left beside blocks, by block.
+        """Return what `write_block_note` left beside blocks, by block; each is read once.
 
         Raises
         ------
         DamagedArtifactError
             A note is not as it was written.
         """
-        return {int(block): note for block, note in all_notes(self.path, name)}
+        read = self._block_notes.setdefault(name, {})
+        for block in noted_blocks(self.path, name):
+            if block not in read:
+                read[block] = read_note(self.path, name, block)
+        return dict(sorted(read.items()))
 
     def save_checkpoint(self, name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Keep arrays for the case that this process is killed; they are not published.
@@ -262,7 +267,10 @@ class Writer:
             "libraries": {d: importlib.metadata.version(d) for d in loaded.values()},
             "notes": self._notes,
             "in_blocks": sorted(self._in_blocks),
-            "block_notes": notes_by_name(self.path),
+            "block_notes": {
+                name: {str(block): note for block, note in self.block_notes(name).items()}
+                for name in names_of_notes(self.path)
+            },
             "metadata_sha256": {n: sha256_of_file(path)[0] for n, path in metadata.items()},
         }
 

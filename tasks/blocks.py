@@ -72,6 +72,8 @@ def _extractor(name: str, options: str, learned: Reference | None, store: str) -
 
 LEARNED = "learned."
 """Prefix of the arrays of a `learn` artifact."""
+NOTE = "rows"
+"""What `write_results` notes beside a block."""
 
 
 @dataclass
@@ -203,8 +205,8 @@ def extract_block(
 ) -> BlockReport:
     """Extract one block and write it into the artifact that is being made.
 
-    Writing the block again gives the same bytes, so that a block may be run more than once. The
-    array ``ok`` is written last: its chunk says that the block is done.
+    Writing the block again gives the same bytes, so that a block may be run more than once. Its
+    chunk is written last, and says that the block is done.
 
     Parameters
     ----------
@@ -256,33 +258,34 @@ def write_results(
     started: float,
     deaths: int = 0,
 ) -> BlockReport:
-    """Write a block: rows that are copied, and results of the others."""
+    """Write a block: rows that are copied, and results of the others.
+
+    The note beside it says, by row of the block, why those are not usable that are not
+    (``failures``), and which of the others are all zero (``zero_rows``).
+    """
     n = len(block.paths)
     values = np.zeros((n, spec.make(store).dimension), dtype=np.float32)
-    ok = np.zeros(n, dtype=bool)
     for copy in block.copies:
-        rows_here = list(copy.rows)
-        values[rows_here] = (
+        values[list(copy.rows)] = (
             Store(store).open(copy.source).rows("features", np.array(copy.source_rows))
         )
-        ok[rows_here] = True
-    failures: dict[str, str] = {}
+    failures: dict[int, str] = {}
     for row, result in zip(rows_to_decode(block), results, strict=True):
         path = block.paths[row]
         if isinstance(result, InputError):
             reason = str(result)
-            failures[path] = reason if reason.startswith(path) else f"{path}: {reason}"
+            failures[row] = reason if reason.startswith(path) else f"{path}: {reason}"
         elif not np.isfinite(result).all():
-            failures[path] = f"{path}: {spec.name} gives values that are not finite"
+            failures[row] = f"{path}: {spec.name} gives values that are not finite"
         else:
-            values[row], ok[row] = result, True
+            values[row] = result
+    all_zero = np.flatnonzero(~values.any(axis=1)).tolist()
+    note = {
+        "failures": {str(row): reason for row, reason in failures.items()},
+        "zero_rows": [row for row in all_zero if row not in failures],
+    }
+    write_block_note(partial, NOTE, block.number, note)
     write_block(partial, "features", block.number, values)
-    write_block_note(partial, "failures", block.number, failures)
-    zeros = ok & ~values.any(axis=1)
-    write_block_note(
-        partial, "zero_rows", block.number, [block.paths[row] for row in np.flatnonzero(zeros)]
-    )
-    write_block(partial, "ok", block.number, ok)
     worker = dask_worker()
     return BlockReport(
         block.number,

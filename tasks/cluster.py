@@ -38,7 +38,7 @@ SETTINGS = {
         f"{name}_NUM_THREADS": 1 for name in ("OMP", "MKL", "OPENBLAS")
     },
 }
-IN_FLIGHT_PER_WORKER = 4
+IN_FLIGHT_PER_WORKER = 2
 COUNTING_S = 10
 """How long a number of workers is taken for that of now."""
 EVENTS_TIMEOUT_S = 10

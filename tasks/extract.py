@@ -16,7 +16,7 @@ from cppcl.features import make_extractor
 from cppcl.images import read_sample
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks import cluster
-from tasks.blocks import LEARNED, Block, Copy, ExtractorSpec
+from tasks.blocks import LEARNED, NOTE, Block, Copy, ExtractorSpec
 from tasks.fetch import open_pictures
 from tasks.memory import extraction_budget
 from tasks.prefect_progress import prefect_progress
@@ -84,13 +84,15 @@ def extract_features(
         if learned is not None:
             spec.make(str(store.root))  # refused here, before the cluster starts
         pictures = open_pictures(store, table)
-        rows = len(pictures.table.rows(modality))
+        paths = pictures.table.column("paths", modality)
+        n_blocks = -(-len(paths) // block_rows)
         writer.array(
-            "features", shape=(rows, made.dimension), dtype="float32", rows_per_block=block_rows
+            "features",
+            shape=(len(paths), made.dimension),
+            dtype="float32",
+            rows_per_block=block_rows,
         )
-        writer.array("ok", shape=(rows,), dtype="bool", rows_per_block=block_rows)
-        pending = writer.pending_blocks("features", "ok", notes=("failures", "zero_rows"))
-        n_blocks = -(-rows // block_rows)
+        pending = writer.pending_blocks("features", notes=(NOTE,))
         if len(pending) < n_blocks:
             say(f"{what}: {n_blocks - len(pending)} of {n_blocks} blocks were done")
         copies = {} if mode == "force" else known_rows(store, recipe)
@@ -119,13 +121,14 @@ def extract_features(
                 done = n_blocks - len(pending) + finished.number_done
                 tell(Progress("extract", what, done, n_blocks, detail=str(throughput)))
                 show(done / n_blocks, str(throughput))
-        failures = {
-            path: reason
-            for note in writer.block_notes("failures").values()
-            for path, reason in note.items()
-        }
+        ok, failures, zeros = np.ones(len(paths), dtype=bool), {}, []
+        for block, note in writer.block_notes(NOTE).items():
+            here = block * block_rows
+            for row, reason in note["failures"].items():
+                ok[here + int(row)], failures[paths[here + int(row)]] = False, reason
+            zeros += [paths[here + row] for row in note["zero_rows"]]
+        writer.put_array("ok", ok)
         writer.put_json("failures.json", dict(sorted(failures.items())))
-        zeros = (path for note in writer.block_notes("zero_rows").values() for path in note)
         writer.put_json(ZERO_ROWS, sorted(zeros))
         # Options may name a local file; what takes part in the key is that file's content.
         writer.note(

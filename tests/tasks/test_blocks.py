@@ -112,7 +112,7 @@ def test_the_next_block_is_decoded_while_one_is_described(
     monkeypatch.setattr(Pixels, "transform", describe)
     extract_blocks("", cut(block_of_shapes, 4), str(shapes), SPEC, "", readers=2)
     assert order == [threading.current_thread().name] * 3
-    assert {number for name, number in written if name == "ok"} == {0, 1, 2}
+    assert {number for name, number in written if name == "features"} == {0, 1, 2}
 
 
 @pytest.mark.parametrize("readers", [0, 2])
@@ -123,7 +123,7 @@ def test_a_cancelled_job_stops_at_the_next_block(
     written: dict[Any, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tasks.block_jobs, "was_cancelled", lambda: ("ok", 1) in written)
+    monkeypatch.setattr(tasks.block_jobs, "was_cancelled", lambda: ("features", 1) in written)
     parts = cut(block_of_shapes, 3)
     reports = extract_blocks("", parts, str(shapes), SPEC, "", readers=readers)
     assert [report.number for report in reports] == [0, 1]
