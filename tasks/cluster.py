@@ -91,12 +91,12 @@ class Cluster:
         return {"CPU": 1} if "CPU" in offered else {}
 
     def n_workers(self) -> int:
-        """Workers that there are, by a count of a few seconds ago at most."""
+        """Workers that there are, by a count of a few seconds ago at most; here, that will be."""
         at, n = self._counted
         if not n or time.monotonic() - at > COUNTING_S:
             n = len(self.client().scheduler_info(n_workers=-1)["workers"])
             self._counted = time.monotonic(), n
-        return max(1, n)
+        return max(1, n, self.workers if self.where == "local" else 0)
 
     def memory_of_a_worker(self) -> int:
         """Bytes that the least of the workers may use."""

@@ -53,7 +53,8 @@ def run_blocks(
         extract_blocks, partial, root=root, spec=spec, store=store, readers=readers
     )
     deadly: list[Block] = []
-    jobs = bundles(blocks, throughput, 4 * spec.make(store).dimension)
+    row_bytes = 4 * spec.make(store).dimension
+    jobs = bundles(blocks, throughput, row_bytes, cluster.current().n_workers)
     for _, result in cluster.run(
         work, jobs, device=device, name=spec.name, mend=MEND, tell_killed=True
     ):
@@ -98,7 +99,10 @@ def run_alone(
 
 
 def bundles(
-    blocks: Sequence[Block], throughput: Throughput, row_bytes: int
+    blocks: Sequence[Block],
+    throughput: Throughput,
+    row_bytes: int,
+    n_workers: Callable[[], int],
 ) -> Iterator[tuple[Block, ...]]:
     """Blocks of one job after the other: as many as take some seconds, by those that are done.
 
@@ -112,6 +116,8 @@ def bundles(
         Told of every block that is done.
     row_bytes : int
         Bytes of the features of a row.
+    n_workers : callable
+        Tells how many workers there are.
     """
     at = 0
     while at < len(blocks):
@@ -119,7 +125,7 @@ def bundles(
         n = 1
         if seconds := throughput.seconds_of_a_row:
             # The last jobs are shorter, so that workers end together.
-            share = (len(blocks) - at) / (2 * max(1, len(throughput.workers)))
+            share = (len(blocks) - at) / (2 * n_workers())
             bounds = (JOB_S / (seconds * rows), JOB_BYTES / (row_bytes * rows), share, MOST_BLOCKS)
             n = max(1, int(min(bounds)))
         yield tuple(blocks[at : at + n])

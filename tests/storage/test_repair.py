@@ -203,7 +203,7 @@ def test_damage_to_what_a_killed_call_left(
     with pytest.raises(Killed):
         store.get_or_create(RECIPE, killed)
     partial = store.path(RECIPE.reference).with_name(RECIPE.key + ".partial")
-    note = partial / "notes/skipped/2.json"
+    note = partial / "notes/skipped/2.note"
     create = Blocks()
     if damage == "note":
         flip(note)

@@ -33,7 +33,7 @@ class TestBundles:
     """How many blocks a job takes."""
 
     def test_one_until_something_is_known(self) -> None:
-        jobs = bundles(blocks_of(5), Throughput(50), 4)
+        jobs = bundles(blocks_of(5), Throughput(50), 4, lambda: 2)
         assert [len(next(jobs)) for _ in range(3)] == [1, 1, 1]
 
     @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ class TestBundles:
     ) -> None:
         throughput = Throughput(100_000)
         throughput.add(BlockReport(0, 10, 0, seconds_of_block, "a"))
-        assert len(next(bundles(blocks_of(10_000), throughput, row_bytes))) == expected
+        jobs = bundles(blocks_of(10_000), throughput, row_bytes, lambda: 2)
+        assert len(next(jobs)) == expected
 
     def test_every_block_once_and_the_last_jobs_are_short(self) -> None:
         throughput = Throughput(1000)
-        for worker in "ab":
-            throughput.add(BlockReport(0, 10, 0, 0.001, worker))
-        jobs = list(bundles(blocks_of(100), throughput, 4))
+        throughput.add(BlockReport(0, 10, 0, 0.001, "a"))  # nothing has come of the other yet
+        jobs = list(bundles(blocks_of(100), throughput, 4, lambda: 2))
         assert [block.number for job in jobs for block in job] == list(range(100))
         assert len(jobs[0]) == 25
         assert [len(job) for job in jobs[-4:]] == [1] * 4
