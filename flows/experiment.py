@@ -70,7 +70,7 @@ def run_experiment(
     until : str
         Stop after this stage.
     """
-    source = None if configuration else source_of(experiment)
+    source = None if configuration else from_any_folder(experiment)
     configuration = configuration_of(experiment, overrides, configuration)
     selection = Selection(only, start, tuple(force or ()), until)
     place = Workspace(Path(workspace))
@@ -80,7 +80,7 @@ def run_experiment(
         return publish_record(record, configuration, place, started, source)
 
 
-def source_of(experiment: str) -> str:
+def from_any_folder(experiment: str) -> str:
     """What another run can be given for the same experiment, from any folder."""
     path = Path(experiment)
     return str(path.absolute()) if path.suffix in YAML_SUFFIXES else experiment

@@ -13,9 +13,9 @@ from flows.config import Experiment
 from flows.experiment import (
     DEFAULT_WORKSPACE,
     configuration_of,
+    from_any_folder,
     publish_record,
     run_name,
-    source_of,
 )
 from flows.selection import Selection
 from flows.watching import tell_failure, watched
@@ -49,7 +49,7 @@ def extract_pictures(
     workspace : path
         Where results are stored.
     """
-    source = None if configuration else source_of(experiment)
+    source = None if configuration else from_any_folder(experiment)
     chosen = configuration_of(experiment, overrides, configuration)
     place, started = Workspace(Path(workspace)), datetime.now(UTC)
     with place.store.in_use(), watched(chosen.name):

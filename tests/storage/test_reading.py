@@ -223,7 +223,7 @@ def test_what_cannot_be_imported_is_no_damage(
     store: Store, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "zarr", None)
+        patch.setitem(sys.modules, "numcodecs", None)
         with pytest.raises(ImportError):
             store.repair()
     assert store.verify() == []
