@@ -233,7 +233,7 @@ class StoredArray:
 
 
 def _open_to_write(folder: Path) -> zarr.Array[Any]:
-    """Open an array that is being written so that a block of zeros gets a chunk file like any other.
+    """Open an array so that a block of zeros gets a chunk file like any other.
 
     That setting is not stored in the array, and `zarr.open_array` ignores it as an argument.
     """

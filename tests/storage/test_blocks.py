@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,9 +17,13 @@ from storage import BlockError, Recipe, RecipeError, Store, Writer, write_block,
 from storage.blocks import DEFAULT_BLOCK_BYTES, Layout, raw_bytes
 
 
+DTYPES = ["bool", "float16", "float32", "float64"]
+DTYPES += [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+
+
 @st.composite
 def arrays(draw: st.DrawFn) -> np.ndarray:
-    dtype = draw(st.sampled_from(["bool", "int32", "int64", "uint8", "float32", "float64"]))
+    dtype = draw(st.sampled_from(DTYPES))
     tail = draw(st.lists(st.integers(0, 3), max_size=2))
     shape = (draw(st.integers(0, 30)), *tail)
     rng = np.random.default_rng(draw(st.integers(0, 99)))
@@ -48,6 +53,9 @@ def test_blocks_reassemble_exactly(
     read = artifact.array("x")
     assert read.dtype == values.dtype
     np.testing.assert_array_equal(read, values)
+    zarrs = np.asarray(zarr.open_array(artifact.path / "arrays/x", mode="r")[...])
+    assert zarrs.dtype == values.dtype
+    np.testing.assert_array_equal(zarrs, values)
     assert artifact.shape("x") == values.shape
     n_rows = len(values)
     if n_rows:

@@ -25,7 +25,7 @@ from storage import (
     StoreError,
     Writer,
 )
-from storage.files import sealed
+from storage.files import sealed, sha256_of_file
 
 # Reads everything while any attempt to write to the file system ends the process.
 READ_ONLY = """
@@ -278,12 +278,36 @@ def test_manifest_that_is_valid_json_of_another_kind(store: Store, artifact: Art
             store.find(artifact.reference)
 
 
-def test_metadata_of_another_array_is_caught(store: Store, artifact: Artifact) -> None:
+def _other_codec(metadata: dict[str, Any]) -> None:
+    metadata["codecs"][1] = {"name": "gzip", "configuration": {"level": 1}}
+
+
+def _big_endian(metadata: dict[str, Any]) -> None:
+    metadata["codecs"][0]["configuration"] = {"endian": "big"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda metadata: metadata.update(shape=[9, 9]),
+        lambda metadata: metadata.update(data_type="int16"),
+        lambda metadata: metadata["chunk_grid"]["configuration"].update(chunk_shape=[1]),
+        lambda metadata: metadata.pop("codecs"),
+        _other_codec,
+        _big_endian,
+    ],
+    ids=["shape", "type", "chunks", "no codecs", "other codec", "order of bytes"],
+)
+def test_metadata_of_another_array_is_caught(
+    store: Store, artifact: Artifact, change: Callable[[dict[str, Any]], Any]
+) -> None:
     # As if a run.json had been sealed over it: the manifest still says what the array is.
-    folder = artifact.path / "arrays"
-    shutil.copy(folder / "ok" / "zarr.json", folder / "labels" / "zarr.json")
+    file = artifact.path / "arrays/labels/zarr.json"
+    metadata = json.loads(file.read_text())
+    change(metadata)
+    file.write_text(json.dumps(metadata))
     run = artifact.run
-    run["metadata_sha256"]["labels"] = run["metadata_sha256"]["ok"]
+    run["metadata_sha256"]["labels"] = sha256_of_file(file)[0]
     (artifact.path / "run.json").write_bytes(sealed(run))
     with pytest.raises(DamagedArtifactError, match=r"'labels'.*does not describe"):
         store.open(artifact.reference).array("labels")
