@@ -153,10 +153,10 @@ class PairOptions(Options):
     )
     rho: float | None = Field(
         None,
-        gt=0,
+        ge=0,
         le=1,
-        description="Share of this side's admissible pairs that a sample keeps; that of both "
-        "sides if none",
+        description="Share of this side's admissible pairs that a sample keeps, 0 for no pairs "
+        "by its scores; that of both sides if none",
     )
 
 

@@ -104,9 +104,10 @@ class CurriculumOptions(Pair):
     )
     rho: float = Field(
         0.3,
-        gt=0,
+        ge=0,
         le=1,
-        description="Share of the admissible pairs that a sample keeps, on both sides",
+        description="Share of the admissible pairs that a sample keeps, on both sides; 0 for no "
+        "pairs by scores",
     )
     scope: Scope = Field(
         "auto", description="Pairs within a class, of any two samples, or chosen by the classes"
@@ -143,6 +144,18 @@ class CurriculumOptions(Pair):
                     f"{modality}_answers={answers} is not used as {modality}_source is {source}; "
                     "set it to answers or both, or leave the file out"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def check_shares(self) -> Self:
+        """Refuse a share of 0 where pairs are not drawn, so that all would count."""
+        drawn = self.pair_form in ("sampled", "hashed")
+        shares = [side.model_dump()["rho"] for side in (self, self.sketch, self.image)]
+        if not drawn and 0 in shares:
+            raise ValueError(
+                f"rho=0 means no pairs, but pair_form={self.pair_form} counts every pair that "
+                "scores admit; use pair_form sampled or hashed, or leave rho out"
+            )
         return self
 
     def pairing(self) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Arrays as grids of whole-row blocks, one Zarr chunk file each: the only code that knows Zarr.
 
 A block is written by one process, whole, and its file appears in one step: a block whose file
-exists is done. Chunks carry a crc32c, which Zarr's default codecs do not.
+exists is done. Chunks carry a crc32c, which Zarr's default codecs do not. Any Zarr 3 library reads
+the arrays.
 """
 
 from __future__ import annotations
@@ -11,24 +12,24 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from storage.errors import BlockError, DamagedArtifactError
-from storage.files import check_name, explained, says_damage
-
-if TYPE_CHECKING:
-    import zarr
+from storage.files import check_name, explained, says_damage, write_atomically
 
 METADATA = "zarr.json"
 DEFAULT_BLOCK_BYTES = 2**22
 _LARGEST_BLOCK_BYTES = 2**31 - 1  # what the codecs can take
 _ZSTD_LEVEL = 1
 _CODECS = ["bytes", "zstd", "crc32c"]
+_NO_ARRAY = (
+    *(FileNotFoundError, NotADirectoryError),
+    *(LookupError, ValueError, TypeError, AttributeError),
+)
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,15 @@ class StoredArray:
 
     def fill(self, values: npt.NDArray[Any]) -> None:
         """Write all blocks of an array that is being written."""
-        with explained(self.folder):
-            _open_to_write(self.folder)[...] = values.astype(self.layout.dtype, copy=False)
+        values = values.astype(self.layout.dtype, copy=False)
+        for block in range(self.layout.n_blocks):
+            self.write_block(block, values[self.layout.rows(block)])
+
+    def write_block(self, block: int, values: npt.NDArray[Any]) -> None:
+        """Write one block of an array that is being written."""
+        write_atomically(
+            self.folder / self.layout.chunk_name(block), _encoded(values, self.layout)
+        )
 
     def pending(self) -> list[int]:
         """Return the blocks that have no chunk file yet (or an empty one), in order."""
@@ -209,16 +217,8 @@ class StoredArray:
         if self._checked:
             return
         try:
-            found = json.loads((self.folder / METADATA).read_bytes())
-            agrees = (
-                tuple(found["shape"]) == self.layout.shape
-                and tuple(found["chunk_grid"]["configuration"]["chunk_shape"])
-                == self.layout.chunks
-                and found["data_type"] == self.layout.dtype
-                and [codec["name"] for codec in found["codecs"]] == _CODECS
-                and found["codecs"][0].get("configuration", {}).get("endian") != "big"
-            )
-        except (LookupError, ValueError, TypeError, AttributeError, FileNotFoundError):
+            agrees = _described(self.folder) == self.layout
+        except _NO_ARRAY:
             agrees = False
         if not agrees:
             raise DamagedArtifactError(
@@ -232,30 +232,42 @@ class StoredArray:
         return f"array {self.folder.name!r}, block {block} (rows {rows.start} to {rows.stop - 1})"
 
 
-def _open_to_write(folder: Path) -> zarr.Array[Any]:
-    """Open an array so that a block of zeros gets a chunk file like any other.
+def _described(folder: Path) -> Layout:
+    """Return the layout in an array's Zarr metadata, of arrays that `StoredArray.create` makes.
 
-    That setting is not stored in the array, and `zarr.open_array` ignores it as an argument.
+    Raises
+    ------
+    `_NO_ARRAY`
+        There is no such array, or its metadata are of another kind.
     """
-    import zarr
+    found = json.loads((folder / METADATA).read_bytes())
+    chunks = tuple(found["chunk_grid"]["configuration"]["chunk_shape"])
+    layout = Layout(tuple(found["shape"]), found["data_type"], chunks[0])
+    codecs = [codec["name"] for codec in found["codecs"]]
+    order = found["codecs"][0].get("configuration", {}).get("endian", "little")
+    if (chunks, codecs, order) != (layout.chunks, _CODECS, "little"):
+        raise ValueError(f"chunks {chunks}, codecs {codecs}, {order} endian")
+    return layout
 
-    return zarr.open_array(folder, mode="r+").with_config({"write_empty_chunks": True})
+
+# Zarr itself takes half a millisecond to read a chunk and two to write one, however small: it goes
+# to threads and back for each. So chunks are made and read by the codecs that Zarr uses too.
 
 
-@lru_cache(maxsize=16)
-def _opened(folder: Path, inode: int, modified_ns: int) -> zarr.Array[Any]:
-    """Open an array to write blocks of it, once while its metadata are the same file."""
-    return _open_to_write(folder)
-
-
-def _decoded(chunk: bytes, layout: Layout) -> npt.NDArray[Any]:
-    """Return the values in a chunk file, by the codecs that Zarr itself uses.
-
-    Zarr takes half a millisecond for each file, however small: it goes to threads and back.
-    """
+def _encoded(values: npt.NDArray[Any], layout: Layout) -> bytes:
+    """Return the chunk file of a block, whose rows may be fewer than a chunk has."""
     from numcodecs import CRC32C, Zstd
 
-    raw = Zstd().decode(CRC32C().decode(chunk))
+    chunk = np.zeros(layout.chunks, layout.dtype)
+    chunk[: len(values)] = values
+    return bytes(CRC32C().encode(Zstd(level=_ZSTD_LEVEL).encode(raw_bytes(chunk))))
+
+
+def _decoded(data: bytes, layout: Layout) -> npt.NDArray[Any]:
+    """Return the values in a chunk file."""
+    from numcodecs import CRC32C, Zstd
+
+    raw = Zstd().decode(CRC32C().decode(data))
     return np.frombuffer(raw, np.dtype(layout.dtype).newbyteorder("<")).reshape(layout.chunks)
 
 
@@ -295,13 +307,11 @@ def write_block(path: str | Path, name: str, block: int, values: npt.NDArray[Any
     """
     folder = array_folder(path, name)
     try:
-        found = (folder / METADATA).stat()
-    except (FileNotFoundError, NotADirectoryError) as error:
+        layout = _described(folder)
+    except _NO_ARRAY as error:
         raise BlockError(
             f"{folder} is not an array being written: call Writer.array first"
         ) from error
-    array = _opened(folder, found.st_ino, found.st_mtime_ns)
-    layout = Layout(array.shape, np.dtype(array.dtype).name, array.chunks[0])
     rows = layout.rows(block)
     expected = (rows.stop - rows.start, *layout.shape[1:])
     if values.shape != expected or values.dtype != np.dtype(layout.dtype):
@@ -309,5 +319,4 @@ def write_block(path: str | Path, name: str, block: int, values: npt.NDArray[Any
             f"block {block} of array {name!r} takes {layout.dtype} of shape {expected}, "
             f"but got {values.dtype} of shape {values.shape}"
         )
-    with explained(folder):
-        array[rows] = values
+    StoredArray(folder, layout, "").write_block(block, values)

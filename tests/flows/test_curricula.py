@@ -179,6 +179,21 @@ def test_a_combined_score_has_pairs_of_its_own(write: Callable[..., Path]) -> No
     assert Experiment.model_validate(experiment.model_dump(mode="json")) == experiment
 
 
+def test_one_side_alone_may_have_a_curriculum(
+    write: Callable[..., Path], run_plain: Callable[..., Any], tmp_path: Path
+) -> None:
+    place = Workspace(tmp_path / "workspace")
+    chain = run_plain(write(), place, "sketch.rho=0")
+    counts = place.store.open(chain.pieces["curricula instance"][0].reference).json("counts.json")
+    assert counts["sketch"]["hinges"] == 0 < counts["sketch"]["admissible"]
+    assert counts["image"]["hinges"] > 0
+    assert chain.pieces["evaluate cprl"]
+    assert chain.pieces["report"]
+    for overrides in (["rho=0"], ["image.rho=0"]):
+        with pytest.raises(InputError, match=r"rho=0 means no pairs, but pair_form=chain counts"):
+            load_experiment("emoji", [*overrides, "pair_form=chain"])
+
+
 def test_a_report_shows_the_curricula_of_the_first_split(
     write: Callable[..., Path], run_plain: Callable[..., Any], tmp_path: Path
 ) -> None:

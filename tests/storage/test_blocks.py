@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from storage import BlockError, Recipe, RecipeError, Store, Writer, write_block, write_block_note
 from storage.blocks import DEFAULT_BLOCK_BYTES, Layout, raw_bytes
 
-
 DTYPES = ["bool", "float16", "float32", "float64"]
 DTYPES += [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 

@@ -342,7 +342,7 @@ def test_same_recipe_gives_the_same_bytes(
         (errno.EROFS, "Read-only file system. The file system is read-only"),
     ],
 )
-@pytest.mark.parametrize("target", ["c.", ".m.json."])
+@pytest.mark.parametrize("target", [".c.", ".m.json."])
 def test_refusal_by_the_file_system_names_place_and_mend(
     store: Store,
     recipe: Recipe,
