@@ -112,7 +112,7 @@ class Writer:
         pending = {block for name in names for block in self._stored(name).pending()}
         for note in notes:
             blocks = range(max(map(self.n_blocks, names)))
-            pending.update(b for b in blocks if not has_note(self.path, note, b))
+            pending |= {b for b in blocks if b not in pending and not has_note(self.path, note, b)}
         return sorted(pending)
 
     def n_blocks(self, name: str) -> int:
