@@ -150,8 +150,13 @@ class CurriculumOptions(Pair):
     def check_shares(self) -> Self:
         """Refuse a share of 0 where pairs are not drawn, so that all would count."""
         drawn = self.pair_form in ("sampled", "hashed")
-        shares = [side.model_dump()["rho"] for side in (self, self.sketch, self.image)]
-        if not drawn and 0 in shares:
+        pairing = self.pairing()
+        empty = any(
+            pairing.get(f"{modality}_rho", pairing.get("rho")) == 0
+            and pairing[f"{modality}_source"] in ("scores", "both")
+            for modality in MODALITIES
+        )
+        if not drawn and empty:
             raise ValueError(
                 f"rho=0 means no pairs, but pair_form={self.pair_form} counts every pair that "
                 "scores admit; use pair_form sampled or hashed, or leave rho out"

@@ -22,6 +22,15 @@ MANIFEST = "manifest.json"
 RUN = "run.json"
 
 
+def contents(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What a manifest says of arrays and files, but for how arrays are cut into chunks."""
+    arrays = {
+        name: {key: value for key, value in entry.items() if key != "chunks"}
+        for name, entry in manifest["arrays"].items()
+    }
+    return {"arrays": arrays, "files": dict(manifest["files"])}
+
+
 class Artifact:
     """A published artifact: named arrays and files, and what they were made from.
 

@@ -1,8 +1,7 @@
-"""Arrays as grids of whole-row blocks, one Zarr chunk file each: the only code that knows Zarr.
+"""Arrays as grids of whole-row blocks, one Zarr chunk file each: the only code that writes Zarr.
 
-A block is written by one process, whole, and its file appears in one step: a block whose file
-exists is done. Chunks carry a crc32c, which Zarr's default codecs do not. Any Zarr 3 library reads
-the arrays.
+A block is written by one process, whole, and its file appears in one step. Chunks carry a crc32c,
+which Zarr's default codecs do not. Any Zarr 3 library reads the arrays.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,9 @@ DEFAULT_BLOCK_BYTES = 2**22
 _LARGEST_BLOCK_BYTES = 2**31 - 1  # what the codecs can take
 _ZSTD_LEVEL = 1
 _READERS = 4
-_AHEAD_BYTES = 2**24
+_AHEAD_BYTES = 2**21
 _CODECS = ["bytes", "zstd", "crc32c"]
-_NO_ARRAY = (
-    *(FileNotFoundError, NotADirectoryError),
-    *(LookupError, ValueError, TypeError, AttributeError),
-)
+_NO_ARRAY = (LookupError, ValueError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -148,9 +145,14 @@ class StoredArray:
 
     def write_block(self, block: int, values: npt.NDArray[Any]) -> None:
         """Write one block of an array that is being written."""
-        write_atomically(
-            self.folder / self.layout.chunk_name(block), _encoded(values, self.layout)
-        )
+        chunk = self.folder / self.layout.chunk_name(block)
+        # By a worker that was given up, the folder may be gone: it must not be made again.
+        write_atomically(chunk, _encoded(values, self.layout), make_folder=False)
+
+    def remove(self, block: int) -> None:
+        """Remove the chunk file of a block, if there is one."""
+        with explained(self.folder):
+            (self.folder / self.layout.chunk_name(block)).unlink(missing_ok=True)
 
     def pending(self) -> list[int]:
         """Return the blocks that have no chunk file yet (or an empty one), in order."""
@@ -204,7 +206,7 @@ class StoredArray:
     def digest(self) -> tuple[str, dict[int, str]]:
         """Return the sha256 of the raw values and what is wrong with which block.
 
-        The digest runs over the values in C order, little endian, two blocks or 16 MiB in
+        The digest runs over the values in C order, little endian, one block or 2 MiB in
         memory at a time; it means nothing if a block is damaged.
         """
         digest = hashlib.sha256()
@@ -221,17 +223,17 @@ class StoredArray:
 
         A disk serves several at once, and a file server takes as long for one as for some.
         """
-        n_blocks = self.layout.n_blocks
-        if n_blocks == 1:
-            yield lambda: self.read_block(0)
-            return
+        blocks = range(self.layout.n_blocks)
         bytes_of_block = math.prod(self.layout.chunks) * np.dtype(self.layout.dtype).itemsize
-        n_ahead = min(_READERS, max(1, _AHEAD_BYTES // bytes_of_block))
-        waiting: deque[Future[npt.NDArray[Any]]] = deque()
-        with ThreadPoolExecutor(n_ahead, thread_name_prefix="blocks") as pool:
-            for block in range(n_blocks):
+        at_once = min(_READERS, _AHEAD_BYTES // bytes_of_block, len(blocks))
+        if at_once < 2:
+            yield from (partial(self.read_block, block) for block in blocks)
+            return
+        with ThreadPoolExecutor(at_once, thread_name_prefix="blocks") as pool:
+            waiting: deque[Future[npt.NDArray[Any]]] = deque()
+            for block in blocks:
                 waiting.append(pool.submit(self.read_block, block))
-                if len(waiting) > n_ahead:
+                if len(waiting) == at_once:
                     yield waiting.popleft().result
             while waiting:
                 yield waiting.popleft().result
@@ -242,7 +244,9 @@ class StoredArray:
             return
         try:
             agrees = _described(self.folder) == self.layout
-        except _NO_ARRAY:
+        except (*_NO_ARRAY, OSError) as error:
+            if not says_damage(error) and not isinstance(error, FileNotFoundError):
+                raise
             agrees = False
         if not agrees:
             raise DamagedArtifactError(
@@ -261,12 +265,14 @@ def _described(folder: Path) -> Layout:
 
     Raises
     ------
+    OSError
+        There is no such array, or it cannot be read.
     `_NO_ARRAY`
-        There is no such array, or its metadata are of another kind.
+        Its metadata are of another kind.
     """
     found = json.loads((folder / METADATA).read_bytes())
     chunks = tuple(found["chunk_grid"]["configuration"]["chunk_shape"])
-    layout = Layout(tuple(found["shape"]), found["data_type"], chunks[0])
+    layout = Layout(tuple(found["shape"]), np.dtype(found["data_type"]).name, chunks[0])
     codecs = [codec["name"] for codec in found["codecs"]]
     order = found["codecs"][0].get("configuration", {}).get("endian", "little")
     if (chunks, codecs, order) != (layout.chunks, _CODECS, "little"):
@@ -278,13 +284,16 @@ def _described(folder: Path) -> Layout:
 # to threads and back for each. So chunks are made and read by the codecs that Zarr uses too.
 
 
-def _encoded(values: npt.NDArray[Any], layout: Layout) -> bytes:
+def _encoded(values: npt.NDArray[Any], layout: Layout) -> memoryview:
     """Return the chunk file of a block, whose rows may be fewer than a chunk has."""
     from numcodecs import CRC32C, Zstd
 
-    chunk = np.zeros(layout.chunks, layout.dtype)
-    chunk[: len(values)] = values
-    return bytes(CRC32C().encode(Zstd(level=_ZSTD_LEVEL).encode(raw_bytes(chunk))))
+    chunk = values
+    if len(values) < layout.rows_per_block:
+        chunk = np.zeros(layout.chunks, layout.dtype)
+        chunk[: len(values)] = values
+    data: memoryview = CRC32C().encode(Zstd(level=_ZSTD_LEVEL).encode(raw_bytes(chunk))).data
+    return data
 
 
 def _decoded(data: bytes, layout: Layout) -> npt.NDArray[Any]:
@@ -332,10 +341,18 @@ def write_block(path: str | Path, name: str, block: int, values: npt.NDArray[Any
     folder = array_folder(path, name)
     try:
         layout = _described(folder)
-    except _NO_ARRAY as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise BlockError(
             f"{folder} is not an array being written: call Writer.array first"
         ) from error
+    except _NO_ARRAY as error:
+        raise BlockError(
+            f"{folder / METADATA} does not describe an array being written ({error}): run with "
+            "--force"
+        ) from error
+    except OSError:
+        with explained(folder):
+            raise
     rows = layout.rows(block)
     expected = (rows.stop - rows.start, *layout.shape[1:])
     if values.shape != expected or values.dtype != np.dtype(layout.dtype):

@@ -67,11 +67,12 @@ def check_name(name: str, *, nested: bool = False) -> str:
     return name
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes | memoryview, *, make_folder: bool = True) -> None:
     """Write a file that is whole or absent whatever happens: temporary name, then rename."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}")
     with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if make_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
         try:
             temporary.write_bytes(data)
             temporary.replace(path)

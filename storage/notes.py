@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from storage.errors import DamagedArtifactError
+from storage.errors import BlockError, DamagedArtifactError
 from storage.files import check_name, read_checked, write_atomically
 from storage.recipe import canonical_json
 
@@ -18,10 +18,17 @@ _FOLDER = "notes"
 def write_block_note(path: str | Path, name: str, block: int, value: Any) -> None:
     """Write a small JSON value beside a block, before the block itself.
 
-    A block whose chunk exists counts as done, so a note written after it could be lost when the
-    process is killed between the two. `Writer.block_notes` returns the notes; they are kept in
-    ``run.json``, so that a repaired artifact has those of the blocks that stay.
+    A block that has its chunk and the notes that `Writer.pending_blocks` is told of counts as
+    done. `Writer.block_notes` returns the notes; they are kept in ``run.json``, so that a repaired
+    artifact has those of the blocks that stay.
+
+    Raises
+    ------
+    BlockError
+        Nothing is being written there, or not any more.
     """
+    if not Path(path).is_dir():
+        raise BlockError(f"{path} is not an artifact being written")
     # There are as many as blocks, and nobody reads them: shorter, and ten times as fast, as
     # what `sealed` makes.
     text = canonical_json(value, f"note {name!r}").encode("ascii")
@@ -49,11 +56,6 @@ def has_note(path: Path, name: str, block: int) -> bool:
 def noted_blocks(path: Path, name: str) -> list[int]:
     """Return the blocks that have a note of this name, in order."""
     return sorted(int(file.stem) for file in note_folder(path, name).glob("[0-9]*.note"))
-
-
-def names_of_notes(path: Path) -> list[str]:
-    """Return the names of the notes below an unfinished artifact."""
-    return sorted(folder.name for folder in path.glob(f"{_FOLDER}/*"))
 
 
 def restore_notes(path: Path, notes: Mapping[str, Mapping[str, Any]]) -> None:

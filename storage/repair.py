@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from storage.artifact import MANIFEST, Artifact
+from storage.artifact import MANIFEST, Artifact, contents
 from storage.blocks import METADATA, Layout, StoredArray, array_folder
 from storage.errors import DamagedArtifactError
 from storage.files import (
@@ -164,12 +164,13 @@ def compared(
         original = unseal(path / ORIGINAL, "")
     except DamagedArtifactError:
         return None
-    made = json.loads(sealed({"arrays": dict(arrays), "files": dict(files)}))
+    made = contents(json.loads(sealed({"arrays": dict(arrays), "files": dict(files)})))
+    first = contents(original)
     differs = sorted(
         name
         for kind in ("arrays", "files")
-        for name in {*original[kind], *made[kind]}
-        if original[kind].get(name) != made[kind].get(name)
+        for name in {*first[kind], *made[kind]}
+        if first[kind].get(name) != made[kind].get(name)
     )
     if differs:
         logger.warning(

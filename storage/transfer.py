@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from storage.artifact import MANIFEST, Artifact
+from storage.artifact import MANIFEST, Artifact, contents
 from storage.errors import DamagedArtifactError
 from storage.files import (
     TEMPORARY_SUFFIX,
@@ -72,7 +72,7 @@ def send(
     """
     reference = artifact.reference
     if not anew and (other := remote.inventory(reference)):
-        same = all(artifact.manifest[kind] == other.manifest[kind] for kind in ("arrays", "files"))
+        same = contents(artifact.manifest) == contents(other.manifest)
         return Transfer(reference, "there" if same else "other")
     if check and (found := problems(artifact)):
         raise DamagedArtifactError(

@@ -29,7 +29,7 @@ from storage.files import (
     sha256_of_file,
     write_atomically,
 )
-from storage.notes import has_note, names_of_notes, note_folder, noted_blocks, read_note
+from storage.notes import has_note, note_folder, noted_blocks, read_note
 from storage.recipe import Recipe, plain
 from storage.repair import compared
 from storage.verification import remove_strays
@@ -68,6 +68,7 @@ class Writer:
         self._arrays: dict[str, Layout] = {}
         self._in_blocks: set[str] = set()
         self._files: set[str] = set()
+        self._noted: dict[str, range] = {}
         self._block_notes: dict[str, dict[int, Any]] = {}
         self._notes: dict[str, Any] = {}
         self._started = datetime.now(UTC)
@@ -107,12 +108,17 @@ class Writer:
         *names : str
             Arrays with the same blocks; a block that one of them lacks is written to all.
         notes : sequence of str
-            Names of the notes that every block has.
+            Names of the notes that every block has, written before its chunks. Chunks of a block
+            that lacks one are removed: they would pass for those that the next note is about.
         """
         pending = {block for name in names for block in self._stored(name).pending()}
-        for note in notes:
-            blocks = range(max(map(self.n_blocks, names)))
-            pending |= {b for b in blocks if b not in pending and not has_note(self.path, note, b)}
+        blocks = range(max(map(self.n_blocks, names)))
+        self._noted |= dict.fromkeys(notes, blocks)
+        for block in blocks:
+            if block not in pending and not all(has_note(self.path, n, block) for n in notes):
+                pending.add(block)
+                for name in names:
+                    self._stored(name).remove(block)
         return sorted(pending)
 
     def n_blocks(self, name: str) -> int:
@@ -154,13 +160,15 @@ class Writer:
     def block_notes(self, name: str) -> dict[int, Any]:
         """Return what `write_block_note` left beside blocks, by block; each is read once.
 
+        Every block has one if `pending_blocks` was told so.
+
         Raises
         ------
         DamagedArtifactError
-            A note is not as it was written.
+            A note is missing, or not as it was written.
         """
         read = self._block_notes.setdefault(name, {})
-        for block in noted_blocks(self.path, name):
+        for block in self._noted.get(name) or noted_blocks(self.path, name):
             if block not in read:
                 read[block] = read_note(self.path, name, block)
         return dict(sorted(read.items()))
@@ -243,7 +251,7 @@ class Writer:
         digest, damage = stored.digest()
         if damage:
             for block in damage:
-                (stored.folder / stored.layout.chunk_name(block)).unlink(missing_ok=True)
+                stored.remove(block)
             raise DamagedArtifactError("\n".join(damage.values()))
         layout = stored.layout
         return {
@@ -269,7 +277,7 @@ class Writer:
             "in_blocks": sorted(self._in_blocks),
             "block_notes": {
                 name: {str(block): note for block, note in self.block_notes(name).items()}
-                for name in names_of_notes(self.path)
+                for name in sorted({*self._noted, *self._block_notes})
             },
             "metadata_sha256": {n: sha256_of_file(path)[0] for n, path in metadata.items()},
         }

@@ -206,7 +206,7 @@ def extract_block(
     """Extract one block and write it into the artifact that is being made.
 
     Writing the block again gives the same bytes, so that a block may be run more than once. Its
-    chunk is written last, and says that the block is done.
+    note is written before its chunk, so that where both are there the block is done.
 
     Parameters
     ----------

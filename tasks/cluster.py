@@ -75,7 +75,7 @@ class Cluster:
         self.options = options or ClusterOptions()
         self._client: Client | None = None
         self._exit = ExitStack()
-        self._counted = 0.0, 0
+        self._counted: dict[str, tuple[float, int]] = {}
 
     def client(self) -> Client:
         """Client of the cluster; the first call starts or finds it."""
@@ -85,18 +85,22 @@ class Cluster:
 
     def resource(self, device: str) -> dict[str, float]:
         """Resource that a block asks of a worker: GPU blocks run on CPUs where no GPU is."""
-        offered = {name for worker in self._workers() for name in worker.get("resources", {})}
-        if device == "gpu" and "GPU" in offered:
-            return {"GPU": 1}
-        return {"CPU": 1} if "CPU" in offered else {}
+        return resource_of(self._workers(), device)
 
-    def n_workers(self) -> int:
-        """Workers that there are, by a count of a few seconds ago at most; here, that will be."""
-        at, n = self._counted
+    def n_workers(self, device: str) -> int:
+        """Workers for blocks of a device, by a count of a few seconds ago at most.
+
+        Of those that are started here, the count is of all that there will be.
+        """
+        at, n = self._counted.get(device, (0.0, 0))
         if not n or time.monotonic() - at > COUNTING_S:
-            n = len(self.client().scheduler_info(n_workers=-1)["workers"])
-            self._counted = time.monotonic(), n
-        return max(1, n, self.workers if self.where == "local" else 0)
+            workers = self.client().scheduler_info(n_workers=-1)["workers"].values()
+            wanted = resource_of(workers, device).keys()
+            n = sum(wanted <= worker.get("resources", {}).keys() for worker in workers)
+            if self.where == "local" and "GPU" not in wanted:
+                n = max(n, self.workers)
+            self._counted[device] = time.monotonic(), n
+        return max(1, n)
 
     def memory_of_a_worker(self) -> int:
         """Bytes that the least of the workers may use."""
@@ -153,6 +157,14 @@ class Cluster:
             report = performance_report(self.options.performance_report, mode="inline")
             self._exit.enter_context(report)
         return client
+
+
+def resource_of(workers: Iterable[dict[str, Any]], device: str) -> dict[str, float]:
+    """Resource that a block asks of one of these workers."""
+    offered = {name for worker in workers for name in worker.get("resources", {})}
+    if device == "gpu" and "GPU" in offered:
+        return {"GPU": 1}
+    return {"CPU": 1} if "CPU" in offered else {}
 
 
 def await_worker(client: Client, where: str) -> None:
@@ -282,7 +294,7 @@ def run(
     try:
         submit(*first[0])
         while jobs_of:
-            room = (in_flight or IN_FLIGHT_PER_WORKER * here.n_workers()) - len(jobs_of)
+            room = (in_flight or IN_FLIGHT_PER_WORKER * here.n_workers(device)) - len(jobs_of)
             for number, job in islice(waiting, max(0, room)):
                 submit(number, job)
             future = next(futures)

@@ -54,7 +54,8 @@ def run_blocks(
     )
     deadly: list[Block] = []
     row_bytes = 4 * spec.make(store).dimension
-    jobs = bundles(blocks, throughput, row_bytes, cluster.current().n_workers)
+    n_workers = functools.partial(cluster.current().n_workers, device)
+    jobs = bundles(blocks, throughput, row_bytes, n_workers)
     for _, result in cluster.run(
         work, jobs, device=device, name=spec.name, mend=MEND, tell_killed=True
     ):

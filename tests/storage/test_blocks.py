@@ -13,7 +13,16 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage import BlockError, Recipe, RecipeError, Store, Writer, write_block, write_block_note
+from storage import (
+    BlockError,
+    DamagedArtifactError,
+    Recipe,
+    RecipeError,
+    Store,
+    Writer,
+    write_block,
+    write_block_note,
+)
 from storage.blocks import DEFAULT_BLOCK_BYTES, Layout, raw_bytes
 
 DTYPES = ["bool", "float16", "float32", "float64"]
@@ -190,6 +199,93 @@ def test_block_notes_survive_and_are_not_published(store: Store, recipe: Recipe)
     assert artifact.json("skipped.json") == {"skipped": 1}
     assert not (artifact.path / "notes").exists()
     assert artifact.rows_per_block("x") == 2
+
+
+class TestNotesThatEveryBlockHas:
+    """A block is done when its chunk and its note are there, of one and the same making."""
+
+    def begin(self, writer: Writer) -> list[int]:
+        writer.array("x", shape=(6,), dtype="int64", rows_per_block=2)
+        return writer.pending_blocks("x", notes=["of"])
+
+    def make(self, writer: Writer, block: int, value: int) -> None:
+        write_block_note(writer.path, "of", block, value)
+        write_block(writer.path, "x", block, np.full(2, value))
+
+    def interrupt(
+        self, store: Store, recipe: Recipe, then: Callable[[Writer, list[int]], None]
+    ) -> None:
+        def create(writer: Writer) -> None:
+            then(writer, self.begin(writer))
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            store.get_or_create(recipe, create)
+
+    def test_a_note_that_is_lost_before_all_are_read_is_missed(
+        self, store: Store, recipe: Recipe
+    ) -> None:
+        def create(writer: Writer) -> None:
+            for block in self.begin(writer):
+                self.make(writer, block, 0)
+            (writer.path / "notes/of/1.note").unlink()
+            writer.block_notes("of")
+
+        with pytest.raises(DamagedArtifactError, match=r"1\.note is missing\. Run again"):
+            store.get_or_create(recipe, create)
+        seen: list[int] = []
+        self.interrupt(store, recipe, lambda writer, pending: seen.extend(pending))
+        assert seen == [1]
+
+    def test_a_new_note_never_stands_for_an_old_chunk(self, store: Store, recipe: Recipe) -> None:
+        def all_but_a_note(writer: Writer, pending: list[int]) -> None:
+            for block in pending:
+                self.make(writer, block, 1)
+            (writer.path / "notes/of/2.note").unlink()
+
+        def killed_after_the_note(writer: Writer, pending: list[int]) -> None:
+            assert pending == [2]
+            write_block_note(writer.path, "of", 2, 5)
+
+        self.interrupt(store, recipe, all_but_a_note)
+        self.interrupt(store, recipe, killed_after_the_note)
+
+        def create(writer: Writer) -> None:
+            assert self.begin(writer) == [2]
+            self.make(writer, 2, 5)
+            assert writer.block_notes("of") == {0: 1, 1: 1, 2: 5}
+
+        artifact = store.get_or_create(recipe, create).artifact
+        assert artifact.array("x").tolist() == [1, 1, 1, 1, 5, 5]
+        assert artifact.run["block_notes"] == {"of": {"0": 1, "1": 1, "2": 5}}
+
+    def test_notes_that_nobody_asks_for_are_left_out(self, store: Store, recipe: Recipe) -> None:
+        def create(writer: Writer) -> None:
+            write_block_note(writer.path, "old", 0, 1)
+            next((writer.path / "notes/old").iterdir()).write_text("damaged")
+            for block in self.begin(writer):
+                self.make(writer, block, 1)
+
+        run = store.get_or_create(recipe, create).artifact.run
+        assert list(run["block_notes"]) == ["of"]
+        assert list(run["block_notes"]["of"]) == ["0", "1", "2"]
+
+    def test_a_worker_that_was_given_up_makes_nothing_anew(
+        self, store: Store, recipe: Recipe
+    ) -> None:
+        partial: list[Path] = []
+
+        def create(writer: Writer) -> None:
+            partial.append(writer.path)
+            for block in self.begin(writer):
+                self.make(writer, block, 1)
+
+        store.get_or_create(recipe, create)
+        with pytest.raises(BlockError, match="is not an artifact being written"):
+            write_block_note(partial[0], "of", 1, 2)
+        with pytest.raises(BlockError, match="is not an array being written"):
+            write_block(partial[0], "x", 1, np.full(2, 2))
+        assert not partial[0].exists()
 
 
 def test_digest_is_computed_in_bounded_memory(

@@ -36,8 +36,8 @@ class Blocks:
         for block in writer.pending_blocks("x", "y", notes=["skipped"]):
             self.made.append(block)
             rows = np.full((2 if block < 4 else 1, 2), float(block + self.offset))
-            write_block(writer.path, "x", block, rows)
             write_block_note(writer.path, "skipped", block, [f"{block}.png"])
+            write_block(writer.path, "x", block, rows)
             write_block(writer.path, "y", block, -rows)
         writer.put_array("sum", np.arange(3))
         notes = writer.block_notes("skipped")
@@ -130,6 +130,30 @@ def test_without_its_documents_it_is_removed(store: Store, blocks: Artifact, nam
     create = Blocks()
     assert contents(store.get_or_create(RECIPE, create).artifact) == before
     assert create.made == list(range(N_BLOCKS))
+
+
+def test_other_chunks_of_the_same_values_are_no_difference(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    class InChunks(Blocks):
+        """Cuts the array that is put whole otherwise."""
+
+        def __call__(self, writer: Writer) -> None:
+            super().__call__(writer)
+            writer.put_array("ok", np.arange(6), rows_per_block=self.height)
+
+        height = 2
+
+    made = store.get_or_create(RECIPE, InChunks()).artifact
+    flip(made.path / "arrays/x/c.1.0")
+    store.repair()
+    again = InChunks()
+    again.height = 6
+    mended = store.get_or_create(RECIPE, again).artifact
+    assert again.made == [1]
+    assert mended.rows_per_block("ok") == 6
+    assert mended.run["repaired"]["differs"] == []
+    assert "came out otherwise" not in caplog.text
 
 
 def test_what_was_not_made_in_blocks_is_removed(store: Store, blocks: Artifact) -> None:

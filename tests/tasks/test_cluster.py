@@ -53,6 +53,26 @@ def test_blocks_ask_for_the_device_if_a_worker_has_it(
     assert Offering(*offers).resource(device) == expected
 
 
+@pytest.mark.parametrize(
+    ("where", "offers", "device", "expected"),
+    [
+        ("tcp://h:1", [{"CPU": 1}] * 3 + [{"GPU": 1}], "cpu", 3),
+        ("tcp://h:1", [{"CPU": 1}] * 3 + [{"GPU": 1}], "gpu", 1),
+        ("tcp://h:1", [{"CPU": 1}] * 3, "gpu", 3),
+        ("tcp://h:1", [{}] * 4, "cpu", 4),
+        ("tcp://h:1", [], "cpu", 1),
+        ("local", [{"CPU": 1}], "cpu", 5),
+        ("local", [{"CPU": 1}, {"GPU": 1}], "gpu", 1),
+    ],
+)
+def test_workers_are_counted_by_what_blocks_ask_for(
+    where: str, offers: list[dict[str, float]], device: str, expected: int
+) -> None:
+    found = Offering(*offers)
+    found.where, found.workers = where, 5  # of which one may be up
+    assert found.n_workers(device) == expected
+
+
 def test_nothing_is_started_before_it_is_needed() -> None:
     with cluster.session("tcp://127.0.0.1:1") as outer:
         assert cluster.current() is outer

@@ -99,8 +99,8 @@ class Job:
         for block in writer.pending_blocks("features", "ok", notes=["failures"]):
             rows = min(ROWS_PER_BLOCK, ROWS - block * ROWS_PER_BLOCK)
             values = np.random.default_rng(block).standard_normal((rows, COLUMNS))
-            write_block(writer.path, "features", block, values.astype(np.float32))
             write_block_note(writer.path, "failures", block, {f"{block}.png": "no picture"})
+            write_block(writer.path, "features", block, values.astype(np.float32))
             write_block(writer.path, "ok", block, values[:, 0] > 0)
             self.made.append(f"features {block}")
         notes = writer.block_notes("failures")
