@@ -79,10 +79,11 @@ def histogram_distances(sums: Array, windows: Array, enlarged: Array) -> Array: 
             for label in range(n_bins):
                 inside = a[label] - b[label] - c[label] + d[label]
                 around = e[label] - f[label] - g[label] + h[label] - inside
-                p, q = inside / n_inside, around / n_around
+                # Of shares over their common denominator: equal ones differ by exactly 0.
+                p, q = inside * n_around, around * n_inside
                 if p + q > 0:
-                    total += (p - q) ** 2 / (p + q)
-            distances[k] = total
+                    total += float(p - q) ** 2 / float(p + q)
+            distances[k] = total / n_inside / n_around
     return distances
 
 

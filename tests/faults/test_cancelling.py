@@ -97,7 +97,7 @@ def test_a_cancelled_run_stops_its_work_and_keeps_what_is_finished(
         return len(dask_worker.state.tasks)
 
     def done() -> set[str]:
-        return {path.name for path in partial.glob("arrays/ok/c.*")}
+        return {path.name for path in partial.glob("arrays/features/c.*")}
 
     with get_client(sync_client=True) as client:
         pool = tmp_path.name

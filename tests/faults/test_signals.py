@@ -73,7 +73,7 @@ def test_a_run_that_is_stopped_leaves_no_process(
         text=True,
     )
     try:
-        blocks = "store/extract/*.partial/arrays/ok/c.*"
+        blocks = "store/extract/*.partial/arrays/features/c.*"
         assert wait_until(lambda: len(list(workspace.glob(blocks))) >= 3, 120)
         (os.killpg if to_all else os.kill)(run.pid, number)
         _, told = run.communicate(timeout=30)
