@@ -129,7 +129,7 @@ def kill_half_way(run: subprocess.Popen[str], workspace: Path, n_blocks: int) ->
     def done() -> int:
         return max(
             (
-                len(list(p.glob("arrays/ok/c.*")))
+                len(list(p.glob("arrays/features/c.*")))
                 for p in workspace.glob("store/extract/*.partial")
             ),
             default=0,
