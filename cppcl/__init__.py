@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cppcl.model import CPRL
+    from cppcl.learning.cprl import CPRL
 
 __all__ = ["CPRL"]
 
@@ -13,7 +13,7 @@ __all__ = ["CPRL"]
 def __getattr__(name: str) -> Any:
     """Import on first use: the command line must not wait for numpy."""
     if name in __all__:
-        from cppcl import model
+        from cppcl.learning import cprl as model
 
         return getattr(model, name)
     raise AttributeError(f"module 'cppcl' has no attribute {name!r}")

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from cppcl.baselines import BASELINES
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
-from cppcl.estimator import check_option_names
-from cppcl.model import CPRL
+from cppcl.learning.cprl import CPRL
+from cppcl.learning.estimator import check_option_names
 from cppcl.validation import Labels, suggestion
 
 

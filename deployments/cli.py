@@ -17,7 +17,7 @@ from typing import Any
 
 from deployments.gallery_arguments import add_gallery_commands
 from deployments.store_arguments import add_store_commands
-from tasks.stages import STAGES
+from tasks.stages.names import STAGES
 
 DONE, FAILED, WRONG_USE = 0, 1, 2
 

@@ -59,13 +59,22 @@ LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)#:\s]+)(?P<
 
 
 def modules_of(package: str) -> list[str]:
-    """Return a package and its public modules, without those of packages in it."""
+    """Return a package and its public modules; those of packages inside a package count too.
+
+    The root package `cppcl` has a page for each of its packages, so it is listed without them.
+    """
     spec = find_spec(package)
     if spec is None or spec.submodule_search_locations is None:
         raise ValueError(f"{package} is no package: mend the page that asks for its modules")
-    found = pkgutil.iter_modules(spec.submodule_search_locations, f"{package}.")
-    names = [m.name for m in found if not m.ispkg and not m.name.split(".")[-1].startswith("_")]
-    return [package, *names]
+    names = [package]
+    for found in pkgutil.iter_modules(spec.submodule_search_locations, f"{package}."):
+        if found.name.split(".")[-1].startswith("_"):
+            continue
+        if not found.ispkg:
+            names.append(found.name)
+        elif package != "cppcl":
+            names += modules_of(found.name)
+    return names
 
 
 def reference_of(package: str) -> str:

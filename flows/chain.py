@@ -9,23 +9,23 @@ from typing import Any, NamedTuple
 from prefect import Task
 
 from cppcl.datasets.table import MODALITIES, Modality
-from flows.config import Experiment, Protocol
+from flows.configuration.experiment import Experiment, Protocol
+from flows.configuration.sides import Pair, what_learns
 from flows.record import RunRecord
 from flows.selection import Selection
-from flows.sides import Pair, what_learns
 from storage import Recipe, Reference, canonical_json
-from tasks import cluster
-from tasks.build_curricula import ANNOTATOR, build_curricula
-from tasks.clusters import ClusterOptions
-from tasks.encode import encode
-from tasks.evaluate import evaluate
-from tasks.extract import extract
-from tasks.fetch import fetch
-from tasks.learn import find_learned, learn, say_test_pictures
-from tasks.render_report import render_report
-from tasks.split import split
-from tasks.train import train, train_ahead, training_recipe
-from tasks.tune import best_options, tune
+from tasks.cluster import running as cluster
+from tasks.cluster.kinds import ClusterOptions
+from tasks.reporting.report import render_report
+from tasks.stages.build_curricula import ANNOTATOR, build_curricula
+from tasks.stages.encode import encode
+from tasks.stages.evaluate import evaluate
+from tasks.stages.extract import extract
+from tasks.stages.fetch import fetch
+from tasks.stages.learn import find_learned, learn, say_test_pictures
+from tasks.stages.split import split
+from tasks.stages.train import train, train_ahead, training_recipe
+from tasks.stages.tune import best_options, tune
 from tasks.workspace import Workspace
 
 

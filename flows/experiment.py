@@ -12,12 +12,12 @@ from prefect.runtime import flow_run
 
 from cppcl.errors import InputError
 from flows.chain import Chain
-from flows.config import Experiment
-from flows.load import YAML_SUFFIXES, load_experiment
+from flows.configuration.experiment import Experiment
+from flows.configuration.load import YAML_SUFFIXES, load_experiment
 from flows.record import RunRecord
 from flows.selection import Selection
 from flows.watching import artifact_key, tell_failure, watched
-from tasks.stages import STAGES
+from tasks.stages.names import STAGES
 from tasks.workspace import STAMP, Workspace
 
 DEFAULT_WORKSPACE = Path(".cppcl")

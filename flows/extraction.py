@@ -9,7 +9,7 @@ from typing import Any
 from prefect import flow
 
 from flows.chain import Chain
-from flows.config import Experiment
+from flows.configuration.experiment import Experiment
 from flows.experiment import (
     DEFAULT_WORKSPACE,
     configuration_of,

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from flows.experiment import DEFAULT_WORKSPACE
 from flows.watching import artifact_key, tell_failure, watched
-from tasks import cluster
-from tasks.index import IndexUpdate
-from tasks.index import update_index as update
+from tasks.cluster import running as cluster
+from tasks.stages.index import IndexUpdate
+from tasks.stages.index import update_index as update
 from tasks.workspace import Workspace
 
 N_NAMED = 20

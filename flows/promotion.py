@@ -9,7 +9,7 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from pydantic import Field
 
-from flows.config import Experiment
+from flows.configuration.experiment import Experiment
 from flows.experiment import DEFAULT_WORKSPACE, run_experiment, run_name
 from flows.watching import artifact_key, tell_failure
 from tasks.promotion import TOLERANCE, promote

@@ -7,12 +7,12 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-from cppcl.metrics import summarise
 from cppcl.report.comparisons import COMPARISONS
+from cppcl.retrieval.metrics import summarise
 from storage import Reference, Store
-from tasks.render_report import training_of
-from tasks.stage import StageResult
-from tasks.stages import STAGES
+from tasks.reporting.report import training_of
+from tasks.stages.contract import StageResult
+from tasks.stages.names import STAGES
 
 
 @dataclass
@@ -89,7 +89,7 @@ class RunRecord:
         return table
 
     def training(self, store: Store) -> dict[str, dict[str, dict[str, float]]]:
-        """How training went, means over splits: see `tasks.render_report.training_of`."""
+        """How training went, means over splits: see `tasks.reporting.report.training_of`."""
         return {
             protocol: {method: training_of(store, refs) for method, refs in methods.items()}
             for protocol, methods in self.scores.items()

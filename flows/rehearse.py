@@ -15,13 +15,13 @@ from typing import Any
 from cppcl.datasets.emoji import Emoji
 from cppcl.datasets.rehearsal import make_rehearsal_pictures
 from cppcl.errors import InputError
-from flows.config import Experiment
-from flows.load import load_experiment
+from flows.configuration.experiment import Experiment
+from flows.configuration.load import load_experiment
 from flows.projection import EXPONENTS, project
 from storage import Reference, Store
 from storage.files import pretty_json, write_atomically
 from tasks.progress import Progress, listening, say, tell
-from tasks.stages import STAGES
+from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
 
 REHEARSED = ("tuberlin",)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cppcl.errors import InputError
-from tasks.stage import Mode
-from tasks.stages import STAGES
+from tasks.stages.contract import Mode
+from tasks.stages.names import STAGES
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from prefect.states import Failed
 from pydantic_core import SchemaError
 
 from cppcl.errors import CppclError
-from flows.combinations import Combination, Sweep, read_sweep
+from flows.configuration.combinations import Combination, Sweep, read_sweep
 from flows.experiment import DEFAULT_WORKSPACE, run_experiment
 from flows.watching import tell_failure
 from storage import Reference, StoreError
 from tasks.progress import listening, say
-from tasks.render_report import Scores
-from tasks.render_sweep import evaluations_behind, render_sweep
+from tasks.reporting.report import Scores
+from tasks.reporting.sweep import evaluations_behind, render_sweep
 from tasks.workspace import STAMP, Workspace
 
 

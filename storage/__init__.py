@@ -19,14 +19,14 @@ from storage.errors import (
     UnknownReferenceError,
 )
 from storage.foreign import read_zarr
-from storage.inventory import Inventory
 from storage.notes import write_block_note
 from storage.recipe import JSON, Recipe, Reference, canonical_json
-from storage.remote import Remote
-from storage.remote_url import open_remote
+from storage.remote.inventory import Inventory
+from storage.remote.objects import Remote
+from storage.remote.transfer import Transfer
+from storage.remote.url import open_remote
 from storage.repair import Repair
 from storage.store import Outcome, Store
-from storage.transfer import Transfer
 from storage.verification import Problem
 from storage.writer import Writer
 

@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from storage import collection, exchange, verification
+from storage import collection, verification
 from storage.artifact import Artifact
 from storage.errors import DamagedArtifactError, MissingArtifactError, UnknownReferenceError
 from storage.files import TEMPORARY_SUFFIX, discard, locked, publish
 from storage.recipe import KEY_LENGTH, Recipe, Reference, check_stage, is_key, is_stage
-from storage.remote import Remote
+from storage.remote import exchange
+from storage.remote.objects import Remote
+from storage.remote.transfer import Transfer
 from storage.repair import Repair, finish_sealed, repair
-from storage.transfer import Transfer
 from storage.verification import Problem
 from storage.writer import Writer
 

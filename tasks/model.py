@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from cppcl.errors import InputError, PictureError
-from cppcl.images import Picture, decode_picture
-from cppcl.retrieval import nearest
+from cppcl.pictures.decoding import Picture, decode_picture
+from cppcl.retrieval.exact import nearest
 from storage import Artifact, Reference
-from tasks.blocks import ExtractorSpec
-from tasks.encode import encode_features
-from tasks.extract import extract_features, usable_rows
-from tasks.fetch import Pictures, open_pictures, publish_table
-from tasks.stage import StageResult
-from tasks.train import open_method
+from tasks.stages.contract import StageResult
+from tasks.stages.encode import encode_features
+from tasks.stages.extract import extract_features, usable_rows
+from tasks.stages.fetch import Pictures, open_pictures, publish_table
+from tasks.stages.train import open_method
+from tasks.workers.blocks import ExtractorSpec
 from tasks.workspace import Workspace
 
 
@@ -62,7 +62,7 @@ class Model:
         k : int
             Number of pictures.
         photograph : bool
-            Whether it is a photograph of a sketch on paper: see `cppcl.photographs`.
+            Whether it is a photograph of a sketch on paper: see `cppcl.pictures.photographs`.
 
         Raises
         ------
@@ -115,7 +115,7 @@ def read_sketch(file: Path, longest_side: int, *, photograph: bool = False) -> P
         if (sketch == sketch[0, 0]).all():
             raise PictureError(f"{file} is of one colour, so there is nothing to search by")
         return sketch
-    from cppcl.photographs import WORKING_SIDE, clean_photograph
+    from cppcl.pictures.photographs import WORKING_SIDE, clean_photograph
 
     seen = decode_picture(file, longest_side=WORKING_SIDE)
     return clean_photograph(seen, longest_side=longest_side, name=str(file))

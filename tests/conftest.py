@@ -61,7 +61,7 @@ def prefect_server() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def dask_cluster() -> Iterator[Any]:
     """Two workers; stages that run while a test holds this find them."""
-    from tasks import cluster
+    from tasks.cluster import running as cluster
 
     with cluster.session(workers=2, memory_per_worker="2GiB") as session:
         session.client()
@@ -184,15 +184,15 @@ def workspace(tmp_path: Path) -> Any:
 @contextmanager
 def extract_here() -> Iterator[list[str]]:
     """Extract, learn and tune in this process, without Dask; gives the pictures decoded."""
-    import tasks.blocks
-    import tasks.extract
-    import tasks.learn
-    import tasks.scheduling
-    import tasks.tune
-    from tasks.blocks import learn_from
+    import tasks.cluster.scheduling
+    import tasks.stages.extract
+    import tasks.stages.learn
+    import tasks.stages.tune
+    import tasks.workers.blocks
+    from tasks.workers.blocks import learn_from
 
     decoded: list[str] = []
-    read_sample = tasks.blocks.read_sample
+    read_sample = tasks.workers.blocks.read_sample
 
     def read(root: Path, path: str, **options: Any) -> Any:
         decoded.append(path)
@@ -200,14 +200,14 @@ def extract_here() -> Iterator[list[str]]:
 
     def run(blocks: Any, partial: str, root: str, spec: Any, device: str, store: str) -> Any:
         for done, block in enumerate(blocks, start=1):
-            report = tasks.blocks.extract_block(partial, block, root, spec, store)
-            yield tasks.scheduling.Finished(report, done)
+            report = tasks.workers.blocks.extract_block(partial, block, root, spec, store)
+            yield tasks.cluster.scheduling.Finished(report, done)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tasks.blocks, "read_sample", read)
-        patch.setattr(tasks.extract, "run_blocks", run)
-        patch.setattr(tasks.learn, "run_job", lambda p, spec, device: learn_from(p, spec))
-        patch.setattr(tasks.tune, "run_jobs", lambda work, jobs, device: map(work, jobs))
+        patch.setattr(tasks.workers.blocks, "read_sample", read)
+        patch.setattr(tasks.stages.extract, "run_blocks", run)
+        patch.setattr(tasks.stages.learn, "run_job", lambda p, spec, device: learn_from(p, spec))
+        patch.setattr(tasks.stages.tune, "run_jobs", lambda work, jobs, device: map(work, jobs))
         yield decoded
 
 

@@ -27,20 +27,20 @@ def test_contracts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
 def test_imports_inside_functions_count(graph: grimp.ImportGraph) -> None:
     # `zarr` is imported in functions only, so a graph without those would not hold it.
     assert "zarr" in graph.find_modules_directly_imported_by("storage.blocks")
-    assert "distributed" in graph.find_modules_directly_imported_by("tasks.cluster")
+    assert "distributed" in graph.find_modules_directly_imported_by("tasks.cluster.running")
 
 
 @pytest.mark.parametrize(
     ("source", "target"),
     [
-        ("cppcl.metrics", "prefect"),
-        ("cppcl.metrics", "tasks.stage"),
+        ("cppcl.retrieval.metrics", "prefect"),
+        ("cppcl.retrieval.metrics", "tasks.stages.contract"),
         ("storage.store", "cppcl.errors"),
         ("storage.store", "dask"),
-        ("tasks.blocks", "prefect"),
-        ("tasks.jobs", "prefect"),
-        ("tasks.training", "prefect"),
-        ("tasks.fetch", "flows.config"),
+        ("tasks.workers.blocks", "prefect"),
+        ("tasks.workers.search_jobs", "prefect"),
+        ("tasks.workers.training", "prefect"),
+        ("tasks.stages.fetch", "flows.configuration.experiment"),
         ("flows.chain", "deployments.cli"),
         ("flows.chain", "zarr"),
     ],

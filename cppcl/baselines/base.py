@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from cppcl.baselines.links import ClassWeight, Labels, Links, class_links, given_links
 from cppcl.errors import InputError, NotFittedError
-from cppcl.estimator import Estimator
-from cppcl.preparation import Floating, Preparation, check_matrix
+from cppcl.learning.estimator import Estimator
+from cppcl.learning.preparation import Floating, Preparation, check_matrix
 from cppcl.validation import check_labels
 
 SIDES = ("sketch", "image")
@@ -30,7 +30,7 @@ class Baseline(Estimator, ABC):
     ----------
     center : bool
         Subtract the training mean from either modality's features; this and the options below
-        are those of `cppcl.preparation.Preparation`.
+        are those of `cppcl.learning.preparation.Preparation`.
     unit_norm : bool
         Scale features to unit norm.
     n_components : int, optional

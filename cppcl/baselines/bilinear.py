@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cppcl.baselines.base import SIDES, LinearBaseline
 from cppcl.baselines.links import ClassWeight, Links
 from cppcl.errors import InputError
-from cppcl.preparation import Floating, principal_axes
+from cppcl.learning.preparation import Floating, principal_axes
 from cppcl.validation import check_choice, check_number
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cppcl.baselines.base import SIDES, LinearBaseline
 from cppcl.baselines.cca import canonical_correlation
 from cppcl.baselines.links import Links
-from cppcl.preparation import Floating
+from cppcl.learning.preparation import Floating
 from cppcl.validation import check_number
 
 

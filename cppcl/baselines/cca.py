@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cppcl.baselines.links import Links
 from cppcl.baselines.moments import cross_moment, linked_samples, positive_signs
 from cppcl.errors import InputError
-from cppcl.preparation import Floating
+from cppcl.learning.preparation import Floating
 
 
 def canonical_correlation(

@@ -14,7 +14,7 @@ from cppcl.baselines.dictionaries import (
     refit,
     shared_start,
 )
-from cppcl.preparation import Floating
+from cppcl.learning.preparation import Floating
 from cppcl.validation import check_number
 
 

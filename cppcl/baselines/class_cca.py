@@ -11,9 +11,9 @@ from cppcl.baselines.base import SIDES, linear_codes
 from cppcl.baselines.canonical import CanonicalBaseline
 from cppcl.baselines.links import ClassWeight, Labels
 from cppcl.errors import InputError
-from cppcl.graph import number_labels
-from cppcl.preparation import Floating
-from cppcl.soft_links import group_codes, soft_targets
+from cppcl.learning.graph import number_labels
+from cppcl.learning.preparation import Floating
+from cppcl.learning.soft_links import group_codes, soft_targets
 from cppcl.validation import check_choice, check_number
 
 

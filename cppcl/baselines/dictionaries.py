@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from cppcl.baselines.base import SIDES, LinkedBaseline
 from cppcl.baselines.links import Labels
 from cppcl.errors import ConvergenceWarning
+from cppcl.learning.preparation import Floating, principal_axes
 from cppcl.optim.codes import encode
 from cppcl.optim.dictionary import update_dictionary
 from cppcl.optim.initialization import learn_shared_codes, starting_atoms
-from cppcl.preparation import Floating, principal_axes
 from cppcl.validation import check_number
 
 

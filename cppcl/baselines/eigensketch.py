@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cppcl.baselines.base import LinearBaseline
 from cppcl.baselines.links import ClassWeight, Links
 from cppcl.baselines.moments import cross_moment, linked_samples
-from cppcl.preparation import Floating
+from cppcl.learning.preparation import Floating
 from cppcl.validation import check_choice, check_number
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cppcl.baselines.dictionaries import DictionaryBaseline
+from cppcl.learning.preparation import Floating
 from cppcl.optim.initialization import learn_shared_codes
-from cppcl.preparation import Floating
 
 
 class JDL(DictionaryBaseline):

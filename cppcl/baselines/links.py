@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.preparation import Floating
+from cppcl.learning.preparation import Floating
 
 Labels = Sequence[Hashable] | NDArray[Any]
 ClassWeight = Literal["links", "samples", "equal"]
@@ -140,7 +140,7 @@ def class_links(
     """
     from scipy.sparse import csr_array
 
-    from cppcl.graph import number_labels
+    from cppcl.learning.graph import number_labels
 
     numbers = number_labels(sketch_labels, image_labels)
     n_classes = 1 + max(int(of_side.max(initial=-1)) for of_side in numbers)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cppcl.baselines.links import Links
 from cppcl.errors import InputError
-from cppcl.preparation import Floating, principal_axes
+from cppcl.learning.preparation import Floating, principal_axes
 
 
 class LinkedSamples(NamedTuple):

@@ -12,7 +12,7 @@ from cppcl.baselines.base import LinearBaseline
 from cppcl.baselines.links import ClassWeight, Links
 from cppcl.baselines.moments import cross_moment, linked_samples, positive_signs
 from cppcl.errors import InputError
-from cppcl.preparation import Floating
+from cppcl.learning.preparation import Floating
 from cppcl.validation import check_choice, check_number
 
 

@@ -15,7 +15,7 @@ from cppcl.baselines.dictionaries import (
     refit,
     shared_start,
 )
-from cppcl.preparation import Floating
+from cppcl.learning.preparation import Floating
 from cppcl.validation import check_choice, check_number
 
 Mapped = Literal["images", "sketches"]

@@ -68,7 +68,7 @@ class ExplicitPairs:
 
     def value(self, v: Floating) -> float:
         """Sum of ``max(0, v[harder] - v[easier])`` at pacing variables v (n,)."""
-        from cppcl.optim.pacing_kernels import hinge
+        from cppcl.optim.pacing.kernels import hinge
 
         self._check(v)
         return float(hinge(self.pairs, v))

@@ -6,9 +6,9 @@ import re
 from functools import partial
 from typing import ClassVar
 
-from cppcl.datasets.layout import Part
-from cppcl.datasets.mirrors import Archive
-from cppcl.datasets.published import PublishedSet, Sample
+from cppcl.datasets.obtaining.layout import Part
+from cppcl.datasets.obtaining.mirrors import Archive
+from cppcl.datasets.obtaining.published import PublishedSet, Sample
 
 
 def _names(prefix: str, first: int, last: int, without: int | None = None) -> list[str]:

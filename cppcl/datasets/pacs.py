@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from cppcl.datasets.layout import Part, by_pattern
-from cppcl.datasets.mirrors import Archive
-from cppcl.datasets.published import PublishedSet
+from cppcl.datasets.obtaining.layout import Part, by_pattern
+from cppcl.datasets.obtaining.mirrors import Archive
+from cppcl.datasets.obtaining.published import PublishedSet
 
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
 _ANY = "|".join(CLASSES)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cppcl.datasets.table import MODALITIES, Modality, SampleTable
 from cppcl.errors import InputError, PictureError
-from cppcl.images import decode_picture
+from cppcl.pictures.decoding import decode_picture
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from cppcl.errors import InputError
-from cppcl.images import decode_picture
+from cppcl.pictures.decoding import decode_picture
 
 SIDE = 128
 """Pixels of a side."""

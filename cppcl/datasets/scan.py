@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from cppcl.errors import InputError
-from cppcl.images import picture_suffixes
+from cppcl.pictures.decoding import picture_suffixes
 
 SYSTEM_NAMES = frozenset({"thumbs.db", "desktop.ini", "__macosx", "ehthumbs.db", "@eadir"})
 

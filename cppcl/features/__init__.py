@@ -10,11 +10,9 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, cast
 
-from cppcl.allocation import keep_freed_memory
 from cppcl.errors import InputError
+from cppcl.features.allocation import keep_freed_memory
 from cppcl.features.base import Extractor, Picture
-from cppcl.features.cnn import Cnn
-from cppcl.features.colour_contrast import ColourContrast
 from cppcl.features.combination import (
     SEPARATOR,
     WEIGHTS,
@@ -22,22 +20,24 @@ from cppcl.features.combination import (
     check_part_options,
     part_names,
 )
-from cppcl.features.edge_boxes import EdgeBoxes
-from cppcl.features.edgeness import Edgeness
-from cppcl.features.gf_hog import GfHog
-from cppcl.features.hog import Hog
-from cppcl.features.lks import Lks
-from cppcl.features.objectness import Objectness
+from cppcl.features.descriptors.gf_hog import GfHog
+from cppcl.features.descriptors.hog import Hog
+from cppcl.features.descriptors.lks import Lks
+from cppcl.features.descriptors.perceptual_edge import PerceptualEdgeLite
+from cppcl.features.descriptors.pixels import Pixels
+from cppcl.features.descriptors.shelo import Helo, Shelo
+from cppcl.features.descriptors.shog import Shog
+from cppcl.features.descriptors.sift import Sift
+from cppcl.features.descriptors.ssim import SelfSimilarity
+from cppcl.features.descriptors.structure_tensor import StructureTensor
+from cppcl.features.networks.cnn import Cnn
 from cppcl.features.options import nearest_names
-from cppcl.features.perceptual_edge import PerceptualEdgeLite
-from cppcl.features.pixels import Pixels
 from cppcl.features.precomputed import Precomputed
-from cppcl.features.shelo import Helo, Shelo
-from cppcl.features.shog import Shog
-from cppcl.features.sift import Sift
-from cppcl.features.ssim import SelfSimilarity
-from cppcl.features.stroke_length import StrokeLength
-from cppcl.features.structure_tensor import StructureTensor
+from cppcl.features.scores.colour_contrast import ColourContrast
+from cppcl.features.scores.edge_boxes import EdgeBoxes
+from cppcl.features.scores.edgeness import Edgeness
+from cppcl.features.scores.objectness import Objectness
+from cppcl.features.scores.stroke_length import StrokeLength
 
 __all__ = ["EXTRACTORS", "Combination", "Extractor", "Picture", "learning_part", "make_extractor"]
 
@@ -87,7 +87,7 @@ def make_extractor(name: str, options: Mapping[str, Any] | None = None) -> Extra
     Notes
     -----
     From the first one on, this process keeps some of the memory that arrays free
-    (`cppcl.allocation.keep_freed_memory`).
+    (`cppcl.features.allocation.keep_freed_memory`).
     """
     given = options or {}
     if SEPARATOR in name:

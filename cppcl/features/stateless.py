@@ -80,7 +80,7 @@ def check_picture(picture: Picture, position: int) -> Picture:
         )
         raise InputError(
             f"picture {position} is {given}; pictures are (height, width, 3) uint8 RGB arrays, "
-            "as cppcl.images.decode_picture returns them"
+            "as cppcl.pictures.decoding.decode_picture returns them"
         )
     return picture
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.graph import Laplacian
+from cppcl.learning.graph import Laplacian
 from cppcl.optim.code_problem import CodeProblem
 from cppcl.optim.devices import on_device
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.graph import Laplacian
+from cppcl.learning.graph import Laplacian
 from cppcl.optim.terms import (
     CodeBlock,
     GraphTerm,

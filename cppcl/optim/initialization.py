@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.graph import Laplacian
+from cppcl.learning.graph import Laplacian
 from cppcl.optim.codes import (
     CODE_TOLERANCE,
     CodeBlock,

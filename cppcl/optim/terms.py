@@ -2,7 +2,7 @@
 
 Each is a function of the stacked codes C (n, N), one sample a row, and of the pacing variables
 v (n,). The self-paced regulariser and the curricula, functions of v alone, are those of
-`cppcl.optim.pacing_problem`.
+`cppcl.optim.pacing.problem`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.graph import Laplacian
+from cppcl.learning.graph import Laplacian
 from cppcl.optim.devices import placed, to_numpy
 
 L1Weight = Literal["v2", "none"]

@@ -7,7 +7,8 @@ from typing import Literal
 
 from cppcl.optim.codes import CodeSolver, L1Weight, check_solver
 from cppcl.optim.dictionary import DictionarySolver
-from cppcl.optim.pacing import (
+from cppcl.optim.pacing.schedule import MuScale
+from cppcl.optim.pacing.step import (
     Coupling,
     PacingSolver,
     Regularizer,
@@ -15,7 +16,6 @@ from cppcl.optim.pacing import (
     Selection,
     check_options,
 )
-from cppcl.optim.pacing_schedule import MuScale
 from cppcl.validation import check_choice, check_flag, check_number
 
 PacingLoss = Literal["codes", "shadow"]
@@ -24,7 +24,7 @@ PacingLoss = Literal["codes", "shadow"]
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """Weights and schedule of the objective, checked; see `cppcl.model.CPRL`.
+    """Weights and schedule of the objective, checked; see `cppcl.learning.cprl.CPRL`.
 
     Raises
     ------

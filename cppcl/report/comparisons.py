@@ -6,10 +6,10 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from cppcl.comparison import Interval
 from cppcl.report.data import ProtocolResult, ReportData
 from cppcl.report.published import as_printed
 from cppcl.report.tables import Cell, Table, csv_text, is_percent, score_text, score_title
+from cppcl.retrieval.comparison import Interval
 
 COMPARISONS = "comparisons.json"
 """File of a report that holds `comparisons`."""
@@ -136,8 +136,8 @@ def comparisons(data: ReportData) -> dict[str, dict[str, Any]]:
     """Return ``differences`` and ``published`` by protocol, as plain data; only what there is.
 
     ``differences`` hold the name of the ``first`` method, the ``score``, and of each other one of
-    ``methods`` the fields of `cppcl.comparison.Difference` and its verdict. ``published`` hold
-    ``source``, ``score``, ``trials``, and of each of ``methods`` the fields of
+    ``methods`` the fields of `cppcl.retrieval.comparison.Difference` and its verdict.
+    ``published`` hold ``source``, ``score``, ``trials``, and of each of ``methods`` the fields of
     `cppcl.report.published.BesidePublished` and its verdict.
     """
     blocks: dict[str, dict[str, Any]] = {"differences": {}, "published": {}}

@@ -103,7 +103,7 @@ def render_curricula(results: Sequence[CurriculumResult], protocol: str) -> tupl
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    text = files("cppcl.report").joinpath("curricula.html").read_text(encoding="utf-8")
+    text = files("cppcl.report").joinpath("templates/curricula.html").read_text(encoding="utf-8")
     histogram = histograms_png(results)
     shown = [
         {

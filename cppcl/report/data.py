@@ -10,13 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cppcl.comparison import Difference, mean_interval, paired_difference
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
-from cppcl.metrics import CONVENTION, RECALL_LEVELS, Evaluation
 from cppcl.report.curricula import CurriculumResult
-from cppcl.report.pacing import PacingResult
+from cppcl.report.pacing.data import PacingResult
 from cppcl.report.published import BesidePublished, PublishedScores
+from cppcl.retrieval.comparison import Difference, mean_interval, paired_difference
+from cppcl.retrieval.metrics import CONVENTION, RECALL_LEVELS, Evaluation
 
 _LONGEST_MATCH = 50
 
@@ -30,7 +30,7 @@ class QueryScores:
     queries : array_like, (q,)
         Integers that tell sketches apart: the same sketch has the same in every split.
     first_relevant_rank, average_precision : array_like, (q,)
-        As in `cppcl.metrics.Evaluation`.
+        As in `cppcl.retrieval.metrics.Evaluation`.
     """
 
     queries: ArrayLike

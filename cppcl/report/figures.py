@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cppcl.metrics import RECALL_LEVELS
 from cppcl.report.data import ProtocolResult, ResultGrid
 from cppcl.report.style import DASHES, defaults, line, plain, png, tidy
 from cppcl.report.thumbnails import thumbnail
+from cppcl.retrieval.metrics import RECALL_LEVELS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from cppcl.comparison import Interval
-from cppcl.metrics import summarise
+from cppcl.retrieval.comparison import Interval
+from cppcl.retrieval.metrics import summarise
 
 _ROUNDING = 1e-9
 

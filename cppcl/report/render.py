@@ -11,7 +11,7 @@ import numpy as np
 from cppcl.report import comparisons, figures, tables
 from cppcl.report.curricula import render_curricula
 from cppcl.report.data import LearnedFeatures, ProtocolResult, ReportData, ResultGrid
-from cppcl.report.pacing_render import render_pacing
+from cppcl.report.pacing.render import render_pacing
 from cppcl.report.thumbnails import png_uri, smaller_png, thumbnail_uri
 
 
@@ -87,7 +87,7 @@ def _template() -> Any:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    text = files("cppcl.report").joinpath("report.html").read_text(encoding="utf-8")
+    text = files("cppcl.report").joinpath("templates/report.html").read_text(encoding="utf-8")
     return environment.from_string(text)
 
 

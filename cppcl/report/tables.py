@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cppcl.metrics import RECALL_LEVELS, summarise
 from cppcl.report.data import ProtocolResult, ReportData
+from cppcl.retrieval.metrics import RECALL_LEVELS, summarise
 
 _MATCH_RANKS = (1, 2, 3, 5, 10, 20, 50)
 

@@ -13,7 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
-from cppcl.curriculum.given_answers import Kind, check_annotator
+from cppcl.curriculum.people.given_answers import Kind, check_annotator
 from cppcl.datasets.table import Modality
 from cppcl.errors import CppclError, InputError, PictureError
 from deployments.annotate.database import ContradictionError

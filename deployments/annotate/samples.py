@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.curriculum.proposals import classes_to_ask_within, nearest_pairs
-from cppcl.curriculum.questions import Pair
+from cppcl.curriculum.people.proposals import classes_to_ask_within, nearest_pairs
+from cppcl.curriculum.people.questions import Pair
 from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
 from storage import Artifact, Reference
-from tasks import cluster
-from tasks.build_curricula import training_rows
-from tasks.extract import extract_features, usable_rows
-from tasks.fetch import open_pictures
+from tasks.cluster import running as cluster
 from tasks.progress import say
-from tasks.split import open_split
+from tasks.stages.build_curricula import training_rows
+from tasks.stages.extract import extract_features, usable_rows
+from tasks.stages.fetch import open_pictures
+from tasks.stages.split import open_split
 from tasks.workspace import Workspace
 
 PREFERRED = ("shog", "hog")

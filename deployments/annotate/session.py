@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cppcl.curriculum.annotators import Reliability, Work, work
-from cppcl.curriculum.answers import CHOICES
-from cppcl.curriculum.given_answers import (
+from cppcl.curriculum.people.annotators import Reliability, Work, work
+from cppcl.curriculum.people.answers import CHOICES
+from cppcl.curriculum.people.given_answers import (
     GivenAnswer,
     Kind,
     check_seconds,
     read_lines,
     write_answers,
 )
-from cppcl.curriculum.questions import Pair, least_sure, next_proposal
-from cppcl.curriculum.strengths import strengths
-from cppcl.curriculum.tally import Tally
+from cppcl.curriculum.people.questions import Pair, least_sure, next_proposal
+from cppcl.curriculum.people.strengths import strengths
+from cppcl.curriculum.people.tally import Tally
 from cppcl.datasets.table import Modality
 from cppcl.errors import InputError
 from deployments.annotate.database import AnswerDatabase

@@ -17,10 +17,10 @@ from tasks.workspace import Workspace
 def main(options: Namespace) -> int:
     """Draw cues, best windows and score of a picture; prints the path of the figure."""
     from cppcl.features.layers import explanation
-    from cppcl.images import decode_picture
+    from cppcl.pictures.decoding import decode_picture
     from cppcl.report.layers_figure import layers_png
-    from flows.config import Experiment
-    from flows.load import load_extractor
+    from flows.configuration.experiment import Experiment
+    from flows.configuration.load import load_extractor
 
     scores = [name for name, made in EXTRACTORS.items() if hasattr(made, "scored_windows")]
     if options.score not in scores:
@@ -53,8 +53,8 @@ def fitted(
     chosen: Any, picture: Picture, side: int, workspace: Workspace, terminal: Terminal
 ) -> Any:
     """Scorer with what it learned in the workspace, or else from the picture itself."""
-    from tasks.blocks import ExtractorSpec
-    from tasks.learn import find_learned, latest_learned
+    from tasks.stages.learn import find_learned, latest_learned
+    from tasks.workers.blocks import ExtractorSpec
 
     name, arguments, store = chosen.registered_name, chosen.arguments(), workspace.store
     if not chosen.learns:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cppcl.datasets import DATASETS, Emoji, PublishedSet, SampleTable
-from cppcl.datasets.published import Status
+from cppcl.datasets.obtaining.published import Status
 from cppcl.errors import CppclError, InputError
 from deployments.terminal import Terminal
-from tasks.fetch import listener
+from tasks.stages.fetch import listener
 from tasks.workspace import Workspace
 
 
@@ -111,8 +111,8 @@ def preview(options: Namespace) -> int:
 def write_splits(options: Namespace) -> int:
     """Write the splits of the experiment that bears the name of the data set."""
     from cppcl.datasets.splits import split_to_text
-    from flows.load import load_experiment
-    from tasks.split import RULES
+    from flows.configuration.load import load_experiment
+    from tasks.stages.split import RULES
 
     experiment = load_experiment(options.name)
     table, _ = open_table(options)
@@ -177,8 +177,8 @@ def belongs_to(path: Path, wrong: PublishedSet) -> str:
     """Which other data set an archive or folder may be of, as the end of a message."""
     import tempfile
 
-    from cppcl.datasets.archives import members
-    from cppcl.datasets.layout import part_of, whole_name
+    from cppcl.datasets.obtaining.archives import members
+    from cppcl.datasets.obtaining.layout import part_of, whole_name
 
     try:
         with tempfile.TemporaryDirectory() as scratch:

@@ -118,10 +118,10 @@ def shown(value: float | None, form: str = "") -> str:
 def show(options: Namespace) -> int:
     """Draw what an extractor sees of a picture; prints the path of the figure."""
     from cppcl.features.layers import explanation
-    from cppcl.images import decode_picture
+    from cppcl.pictures.decoding import decode_picture
     from cppcl.report.layers_figure import layers_png
-    from flows.config import Experiment
-    from flows.load import load_extractor
+    from flows.configuration.experiment import Experiment
+    from flows.configuration.load import load_extractor
 
     chosen = load_extractor(options.name, options.overrides)
     side = Experiment.model_fields["longest_side"].default
@@ -140,9 +140,9 @@ def show(options: Namespace) -> int:
 
 def as_learned(chosen: Any, side: int, workspace: Workspace, terminal: Terminal) -> Extractor:
     """Extractor with what it learned: what was asked for, or the newest that fits."""
-    from flows.sides import what_learns
-    from tasks.blocks import ExtractorSpec
-    from tasks.learn import find_learned, latest_learned
+    from flows.configuration.sides import what_learns
+    from tasks.stages.learn import find_learned, latest_learned
+    from tasks.workers.blocks import ExtractorSpec
 
     name, arguments, learned = chosen.registered_name, chosen.arguments(), None
     if chosen.learns:

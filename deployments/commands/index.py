@@ -6,8 +6,8 @@ import sys
 from argparse import Namespace
 
 from deployments.terminal import Terminal
-from tasks import cluster
-from tasks.index import update_index
+from tasks.cluster import running as cluster
+from tasks.stages.index import update_index
 from tasks.workspace import Workspace
 
 

@@ -10,8 +10,8 @@ from deployments.terminal import Terminal
 
 def main(options: Namespace) -> int:
     """Print every option, of one experiment with its value, else with its default."""
-    from flows.describe import all_options, options_of
-    from flows.load import load_experiment
+    from flows.configuration.describe import all_options, options_of
+    from flows.configuration.load import load_experiment
 
     one = options.experiment is not None
     sections = options_of(load_experiment(options.experiment)) if one else all_options()

@@ -19,7 +19,7 @@ PAGE = "index.html"
 
 def main(options: Namespace) -> int:
     """Run the flow of a reproduction, show its items and print where the page is."""
-    from flows.reproduction_config import chosen_items, load_reproduction
+    from flows.reproduction.config import chosen_items, load_reproduction
 
     # Wrong options are told before anything runs.
     chosen_items(load_reproduction(options.dataset), options.items)
@@ -29,7 +29,7 @@ def main(options: Namespace) -> int:
         Terminal(sys.stderr) as terminal,
         prefect_ready(terminal, options.workspace, verbose=options.verbose),
     ):
-        from flows.reproduce import run_reproduction
+        from flows.reproduction.reproduce import run_reproduction
 
         state = run_reproduction(
             options.dataset,

@@ -21,7 +21,7 @@ SHOWN_COMBINATIONS = 10
 
 def main(options: Namespace) -> int:
     """Run the flow of an experiment, show what happens and print where the report is."""
-    from flows.load import load_experiment
+    from flows.configuration.load import load_experiment
 
     # Wrong options are told before anything heavy starts.
     load_experiment(options.experiment, options.overrides)

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 
 from deployments.terminal import Terminal
-from tasks.stages import DESCRIPTIONS
+from tasks.stages.names import DESCRIPTIONS
 
 
 def main(options: Namespace) -> int:

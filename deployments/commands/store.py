@@ -13,7 +13,7 @@ from cppcl.errors import InputError
 from deployments.terminal import MISSING, PLAIN_WIDTH, Terminal, size_text
 from storage import Artifact, DamagedArtifactError, Reference, Repair
 from tasks.promotion import promoted_runs
-from tasks.stages import STAGES
+from tasks.stages.names import STAGES
 from tasks.workspace import Workspace, source_of
 
 

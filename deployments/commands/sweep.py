@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from cppcl.report.sweep import value_text
+from cppcl.report.sweep.data import value_text
 from deployments.commands.run import score_text
 from deployments.server import prefect_ready
 from deployments.terminal import Terminal
@@ -19,7 +19,7 @@ FILES = {"table": "sweep.csv", "plot": "sweep.png", "page": "sweep.html"}
 
 def main(options: Namespace) -> int:
     """Run the flow of a sweep, show its scores and print where table and plot are."""
-    from flows.combinations import read_sweep
+    from flows.configuration.combinations import read_sweep
 
     # Wrong options and values are told before anything runs.
     read_sweep(options.experiment, options.options, options.overrides, options.score)

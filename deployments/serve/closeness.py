@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.retrieval import Metric, nearest
+from cppcl.retrieval.exact import Metric, nearest
 
 LEVEL = 0.05
 """Of the test that right and wrong answers differ at all."""

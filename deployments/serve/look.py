@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cppcl.features.strokes import stroke_mask
-from cppcl.images import Picture
+from cppcl.features.contours.strokes import stroke_mask
+from cppcl.pictures.decoding import Picture
 
 
 @dataclass(frozen=True)

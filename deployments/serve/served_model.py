@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 
 from cppcl.datasets.table import Modality, SampleTable
 from cppcl.errors import InputError, PictureError
-from cppcl.gallery import Gallery
-from cppcl.images import Picture, read_sample
+from cppcl.pictures.decoding import Picture, read_sample
+from cppcl.retrieval.gallery import Gallery
 from deployments.serve.closeness import Closeness, answers, separate
 from deployments.serve.look import Look, look_of
 from deployments.web.pictures import PictureFile, Pictures
 from storage import Artifact, Recipe, Reference
-from tasks import encode
-from tasks.build_curricula import targets
-from tasks.extract import usable_rows
-from tasks.fetch import open_pictures
 from tasks.model import Model, extractor_of
-from tasks.split import open_split
+from tasks.stages import encode
+from tasks.stages.build_curricula import targets
+from tasks.stages.extract import usable_rows
+from tasks.stages.fetch import open_pictures
+from tasks.stages.split import open_split
 from tasks.workspace import Workspace
 
 Place = tuple[Modality, int]

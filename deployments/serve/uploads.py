@@ -7,7 +7,7 @@ import io
 import re
 
 from cppcl.errors import PictureError
-from cppcl.images import Picture, decode_picture
+from cppcl.pictures.decoding import Picture, decode_picture
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 LARGEST_FILE = 6 * 2**20
@@ -55,7 +55,7 @@ def decode_base64(text: str) -> bytes:
 
 
 def decode_upload(content: bytes, *, longest_side: int) -> Picture:
-    """Decode a picture within bounds, as `cppcl.images.decode_picture` does.
+    """Decode a picture within bounds, as `cppcl.pictures.decoding.decode_picture` does.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def decode_photo(content: bytes, *, longest_side: int) -> Picture:
     UploadError
         As `decode_upload`; or no sketch can be told from the paper (422).
     """
-    from cppcl.photographs import WORKING_SIDE, clean_photograph
+    from cppcl.pictures.photographs import WORKING_SIDE, clean_photograph
 
     seen = decode_upload(content, longest_side=WORKING_SIDE)
     try:

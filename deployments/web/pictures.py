@@ -12,7 +12,7 @@ from threading import Event, Lock
 from typing import Generic, NamedTuple, TypeVar
 
 from cppcl.errors import PictureError
-from cppcl.images import decode_picture
+from cppcl.pictures.decoding import decode_picture
 
 LONGEST_SIDE = 640
 LARGEST_FILE = 64 * 2**20

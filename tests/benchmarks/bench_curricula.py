@@ -39,7 +39,7 @@ from scenes import overlaps, scene
 
 from cppcl.curriculum import AllPairs, Chain, ExplicitPairs, order_by_scores, pairs_from_scores
 from cppcl.features import Extractor, make_extractor
-from cppcl.images import decode_picture
+from cppcl.pictures.decoding import decode_picture
 
 N_TRAINING = 40
 REPEATS = 3

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from entries import entry, report
 
 from cppcl.features import EXTRACTORS, Extractor, make_extractor
-from cppcl.images import decode_picture
+from cppcl.pictures.decoding import decode_picture
 
 PAPER = {"lks": 1.1, "cnn": 0.04}
 """Seconds a picture that the paper prints."""

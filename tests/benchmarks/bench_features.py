@@ -80,7 +80,7 @@ def with_weights(network: str, folder: Path) -> dict[str, Any]:
     import torch
     import torchvision
 
-    from cppcl.features.networks import build, find_place
+    from cppcl.features.networks.loading import build, find_place
 
     name, _, node = network.partition(":")
     if name == "efficientnet_lite0":
@@ -129,8 +129,8 @@ def on_cuda(pictures: list[NDArray[np.uint8]]) -> None:
     """Compare the network on CUDA with the CPU, in values and in time."""
     import torch
 
-    from cppcl.features.network_input import prepare
-    from cppcl.features.networks import build, find_place
+    from cppcl.features.networks.input import prepare
+    from cppcl.features.networks.loading import build, find_place
 
     if not torch.cuda.is_available():
         print("no CUDA device: the network ran on the CPU alone")

@@ -23,7 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from cppcl.curriculum import pairs_from_scores
-from cppcl.model import CPRL
+from cppcl.learning.cprl import CPRL
 
 ROUNDS = 12
 

@@ -8,7 +8,7 @@ Run from the project's folder::
 within the modalities, or not at all. Peers solve the same program with slack variables, OSQP to
 1e-4 and Clarabel to its own 1e-8, each at most 300 s and, beyond a minute, once. Our tolerance is
 the coarsest power of ten at which neither the residual of the optimality conditions
-(`cppcl.optim.pacing_certificate.kkt_residual`, given each solver's own multipliers) nor the exact
+(`cppcl.optim.pacing.certificate.kkt_residual`, given each solver's own multipliers) nor the exact
 objective is above the peer's. ``above`` is how far objectives lie above the best known one,
 relative to it. Then 224,000 samples with 1,000,000 pairs, codes of 1,000 atoms and
 14 million class links: seconds with the listing of links, and peak memory of the process.
@@ -71,10 +71,10 @@ def problem(
     """A pacing problem without its graph term, and what that is made of."""
     import numpy as np
 
-    from cppcl.affinity import within_weights
     from cppcl.curriculum.pairs import ExplicitPairs
-    from cppcl.graph import Laplacian
-    from cppcl.optim.pacing_schedule import SelfPacing
+    from cppcl.learning.affinity import within_weights
+    from cppcl.learning.graph import Laplacian
+    from cppcl.optim.pacing.schedule import SelfPacing
 
     generator = np.random.default_rng(SEED)
     labels = [np.arange(sizes[0]) % n_classes, generator.integers(n_classes, size=sizes[1])]
@@ -168,8 +168,8 @@ def peer(kind: str, name: str) -> dict[str, Any]:
     """Time a peer; its residual, objective and status."""
     import numpy as np
 
-    from cppcl.optim.pacing_certificate import kkt_residual
-    from cppcl.optim.pacing_programs import slack_program
+    from cppcl.optim.pacing.certificate import kkt_residual
+    from cppcl.optim.pacing.programs import slack_program
 
     pacing, given = problem(kind)
     paced = pacing.problem(*given)
@@ -194,7 +194,7 @@ def ours(kind: str, residual: float, objective: float) -> dict[str, Any]:
     """Time our solver at the coarsest tolerance at which it is no worse than a peer's result."""
     import numpy as np
 
-    from cppcl.optim.pacing import update_pacing
+    from cppcl.optim.pacing.step import update_pacing
 
     pacing, given = problem(kind)
     paced = pacing.problem(*given)

@@ -33,9 +33,9 @@ from bench_descriptors import sketches
 from entries import clustered_features, entry, report
 
 from cppcl import CPRL
-from cppcl.approximate import ApproximateGallery
 from cppcl.features import make_extractor
-from cppcl.gallery import Gallery
+from cppcl.retrieval.approximate import ApproximateGallery
+from cppcl.retrieval.gallery import Gallery
 
 PAPER_QUERY = 1.18
 GALLERIES = (15_000, 204_000)

@@ -24,16 +24,16 @@ from typing import Any
 import numpy as np
 import psutil
 
-import tasks.extract
+import tasks.stages.extract
 from cppcl.datasets.emoji import Emoji
 from cppcl.datasets.rehearsal import make_rehearsal_pictures
 from storage import Reference
-from tasks import cluster
-from tasks.blocks import extract_block
-from tasks.extract import extract_features
-from tasks.fetch import fetch_data
-from tasks.memory import peak_memory
-from tasks.scheduling import Finished
+from tasks.cluster import running as cluster
+from tasks.cluster.scheduling import Finished
+from tasks.stages.extract import extract_features
+from tasks.stages.fetch import fetch_data
+from tasks.workers.blocks import extract_block
+from tasks.workers.memory import peak_memory
 from tasks.workspace import Workspace
 
 LIMITS = {
@@ -83,18 +83,18 @@ def in_a_loop(share: slice = slice(None)) -> Iterator[None]:
         for done, block in enumerate(blocks[share], start=1):
             yield Finished(extract_block(partial, block, root, spec, store), done)
 
-    before = tasks.extract.run_blocks
-    tasks.extract.run_blocks = run  # type: ignore[assignment]
+    before = tasks.stages.extract.run_blocks
+    tasks.stages.extract.run_blocks = run  # type: ignore[assignment]
     try:
         yield
     finally:
-        tasks.extract.run_blocks = before
+        tasks.stages.extract.run_blocks = before
 
 
 def bare(folder: str, part: int, n_parts: int, extractor_name: str) -> None:
     """Describe a share of the pictures, in a process that knows no Dask; prints its seconds."""
-    from tasks.blocks import ExtractorSpec, read_unchanged, transform_each
-    from tasks.fetch import open_pictures
+    from tasks.stages.fetch import open_pictures
+    from tasks.workers.blocks import ExtractorSpec, read_unchanged, transform_each
 
     workspace = Workspace(Path(folder) / "workspace")
     (reference,) = workspace.store.references("fetch")

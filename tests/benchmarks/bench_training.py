@@ -66,7 +66,7 @@ def train(
     """Train once in this process, with so many pairs a sample; seconds, bytes and the history."""
     from cppcl import CPRL
     from cppcl.curriculum import ExplicitPairs
-    from cppcl.optim.training import Training
+    from cppcl.optim.alternation import Training
 
     # Compiled before the clock starts, as in every process after the first one of a machine.
     small, few = clustered_features(200, 8, 4)

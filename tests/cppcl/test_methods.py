@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from cppcl.errors import InputError, NotFittedError
 from cppcl.methods import METHODS, make_method, method_class
-from cppcl.metrics import evaluate
+from cppcl.retrieval.metrics import evaluate
 
 FEW_ATOMS = {"n_atoms": 24, "n_rounds": 8, "alpha": 0.01}
 QUICK = dict.fromkeys(("cprl", "jdl", "scdl", "cdl"), FEW_ATOMS)

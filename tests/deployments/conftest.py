@@ -22,9 +22,9 @@ def record_shapes(
     def make(
         folder: Path, *, extractor: str = "hog", per_class: int = 6, spoiled: str | None = None
     ) -> Any:
-        from tasks.extract import extract_features
-        from tasks.fetch import fetch_data
-        from tasks.split import split_table
+        from tasks.stages.extract import extract_features
+        from tasks.stages.fetch import fetch_data
+        from tasks.stages.split import split_table
         from tasks.workspace import Workspace
 
         root = draw_pictures(folder / "shapes", per_class=per_class)
@@ -152,7 +152,7 @@ def served_place(
 ) -> Any:
     """Workspace of a trained experiment `shapes`, 60 sketches and images; to be read only."""
     from tasks.workspace import Workspace
-    from tests.deployments.serving import train_shapes
+    from tests.deployments.serve.serving import train_shapes
 
     folder = tmp_path_factory.mktemp("served")
     place = Workspace(folder / "workspace")

@@ -14,10 +14,10 @@ import pytest
 
 import deployments.commands.stages
 from cppcl.errors import DataUnavailableError, InputError, PictureError, TooManyBadPicturesError
-from cppcl.images import decode_picture
+from cppcl.pictures.decoding import decode_picture
 from storage import DamagedArtifactError, Reference, UnknownReferenceError
 from tasks.model import Model
-from tasks.stages import STAGES
+from tasks.stages.names import STAGES
 
 ROOT = Path(__file__).parents[2]
 HEAVY = (
@@ -249,7 +249,7 @@ class TestFinishedRun:
         assert 1e8 < summary["peak_memory_bytes"] < 1e11
 
     def test_default_ranks_are_those_of_the_contract(self) -> None:
-        from flows.config import Evaluation
+        from flows.configuration.experiment import Evaluation
 
         assert Evaluation().ranks == (1, 5, 10)
 
@@ -401,7 +401,7 @@ class TestFinishedRun:
         """Nearest by brute force over stored codes, for a sketch of the data set itself."""
         import numpy as np
 
-        from tasks.fetch import open_pictures
+        from tasks.stages.fetch import open_pictures
 
         store = finished_run.workspace.store
         artifacts = finished_run.summary["artifacts"]

@@ -34,7 +34,7 @@ FLOWS = {
     "cppcl-index/nightly": "flows/index.py:update_index",
     "cppcl-retraining/weekly": "flows/promotion.py:retrain",
     "cppcl-extraction/tuberlin-extract": "flows/extraction.py:extract_pictures",
-    "cppcl-reproduce/on-demand": "flows/reproduce.py:run_reproduction",
+    "cppcl-reproduce/on-demand": "flows/reproduction/reproduce.py:run_reproduction",
 }
 EVERY_15_SECONDS = "* * * * * */15"
 SCHEDULES = {"cppcl-index/nightly": "0 3 * * *", "cppcl-retraining/weekly": "0 4 * * 0"}

@@ -249,7 +249,7 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 def test_a_dask_cluster_by_these_commands_does_the_work(
     compose: dict[str, Any], started: Callable[..., Any], tmp_path: Path
 ) -> None:
-    from tasks import cluster
+    from tasks.cluster import running as cluster
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

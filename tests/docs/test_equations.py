@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cppcl.report.reproduction_errata import ERRATA
+from cppcl.report.reproduction.errata import ERRATA
 
 PAGE = (Path(__file__).parents[2] / "docs" / "equations.md").read_text()
 NAMES = sorted(set(re.findall(r"`(cppcl\.[\w.]+)`", PAGE)))
@@ -35,7 +35,7 @@ def test_what_an_equation_is_computed_by_exists(name: str) -> None:
 
 def test_an_absent_name_is_noticed() -> None:
     with pytest.raises(AttributeError):
-        found("cppcl.graph.Laplacian.absent")
+        found("cppcl.learning.graph.Laplacian.absent")
 
 
 def test_many_names_are_checked() -> None:

@@ -57,7 +57,7 @@ def test_every_page_is_there(site: Path) -> None:
 
 def test_the_reference_has_public_modules(site: Path) -> None:
     page = (site / "api" / "optim.html").read_text()
-    assert "cppcl.optim.pacing.update_pacing" in page
+    assert "cppcl.optim.pacing.step.update_pacing" in page
     assert "Parameters" in page
 
 

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.load import load_experiment
+from flows.configuration.load import load_experiment
 from storage import Artifact
-from tasks.extract import extract_features
-from tasks.fetch import fetch_data
+from tasks.stages.extract import extract_features
+from tasks.stages.fetch import fetch_data
 from tasks.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from storage import Artifact
-from tasks import cluster
+from tasks.cluster import running as cluster
 from tasks.progress import Progress, listening
 from tasks.workspace import Workspace
 

@@ -23,7 +23,8 @@ import pytest
 
 from cppcl.errors import CppclError
 from storage import Artifact
-from tasks import cluster, network
+from tasks.cluster import network
+from tasks.cluster import running as cluster
 from tasks.progress import Progress, listening
 from tasks.workspace import Workspace
 from tests.faults.chaos.proxy import Cable

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-import tasks.render_report
+import tasks.reporting.report
 from flows.chain import Chain
-from flows.config import Experiment
-from flows.load import load_experiment
+from flows.configuration.experiment import Experiment
+from flows.configuration.load import load_experiment
 from flows.selection import Selection
 from storage import Reference
-from tasks.stage import StageResult
+from tasks.stages.contract import StageResult
 from tasks.workspace import Workspace
 
 
@@ -65,6 +65,6 @@ def run_plain() -> Callable[..., PlainChain]:
 def blank_reports() -> Iterator[None]:
     """Pages of no content: drawing them takes longer than all other stages together."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tasks.render_report, "gather", lambda *arguments: None)
-        patch.setattr(tasks.render_report, "render", lambda data: {"report.html": b""})
+        patch.setattr(tasks.reporting.report, "gather", lambda *arguments: None)
+        patch.setattr(tasks.reporting.report, "render", lambda data: {"report.html": b""})
         yield

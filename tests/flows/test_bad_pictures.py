@@ -14,8 +14,8 @@ from PIL import Image
 
 from cppcl.datasets.table import SampleTable
 from storage import Artifact, Reference
-from tasks.extract import usable_rows
-from tasks.fetch import open_pictures
+from tasks.stages.extract import usable_rows
+from tasks.stages.fetch import open_pictures
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.flow

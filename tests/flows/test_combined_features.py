@@ -11,15 +11,15 @@ import pytest
 
 from cppcl.errors import InputError
 from cppcl.features import make_extractor
-from cppcl.images import decode_picture
-from flows.config import Experiment
-from flows.describe import options_of
-from flows.load import load_experiment, option_paths
+from cppcl.pictures.decoding import decode_picture
+from flows.configuration.describe import options_of
+from flows.configuration.experiment import Experiment
+from flows.configuration.load import load_experiment, option_paths
 from flows.selection import Selection
 from storage import Store
-from tasks.extract import usable_rows
-from tasks.fetch import open_pictures
 from tasks.model import extractor_of
+from tasks.stages.extract import usable_rows
+from tasks.stages.fetch import open_pictures
 from tasks.workspace import Workspace
 
 NUMBERS = {"n_keyshapes": 6, "n_nearest": 2, "blocks": 2}

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import yaml
 
-from cppcl.comparison import mean_interval, paired_difference
-from cppcl.metrics import summarise
+from cppcl.retrieval.comparison import mean_interval, paired_difference
+from cppcl.retrieval.metrics import summarise
 from flows.selection import Selection
 from tasks.workspace import Workspace
 
@@ -138,7 +138,7 @@ def test_the_report_holds_the_same_numbers(chain: Any, summary: Any) -> None:
 
 
 def test_the_report_tells_how_training_went(chain: Any) -> None:
-    from tasks.render_report import model_of, training_of
+    from tasks.reporting.report import model_of, training_of
 
     store = chain.workspace.store
     references = chain.record.scores["instance"]["cprl"]
@@ -155,7 +155,7 @@ def test_the_report_tells_how_training_went(chain: Any) -> None:
 
 
 def test_instances_of_a_split_file_are_compared_by_rank_1(chain: Any) -> None:
-    from tasks.render_report import measured
+    from tasks.reporting.report import measured
 
     options = chain.experiment.protocols["instance"].model_dump(mode="json")
     scores = chain.record.scores["instance"]

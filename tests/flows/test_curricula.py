@@ -12,12 +12,12 @@ import pytest
 
 from cppcl.datasets.table import MODALITIES
 from cppcl.errors import InputError
-from flows.config import Experiment
-from flows.load import load_experiment
-from flows.options import PAIRING
-from tasks.fetch import open_pictures
-from tasks.report_curricula import curricula_behind, curriculum_results
-from tasks.split import open_split
+from flows.configuration.experiment import Experiment
+from flows.configuration.load import load_experiment
+from flows.configuration.options import PAIRING
+from tasks.reporting.curricula import curricula_behind, curriculum_results
+from tasks.stages.fetch import open_pictures
+from tasks.stages.split import open_split
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module", "blank_reports")

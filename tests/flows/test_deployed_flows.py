@@ -100,12 +100,12 @@ def test_a_retraining_is_promoted_only_if_it_holds(place: Workspace, finished_ru
 @pytest.fixture
 def stopped(finished_run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A stage that fails."""
-    import tasks.evaluate
+    import tasks.stages.evaluate
 
     def fail(*arguments: Any, **options: Any) -> None:
         raise CppclError("the disk is full; free some space")
 
-    monkeypatch.setattr(tasks.evaluate, "evaluate_codes", fail)
+    monkeypatch.setattr(tasks.stages.evaluate, "evaluate_codes", fail)
     return finished_run
 
 

@@ -20,11 +20,11 @@ from prefect.client.schemas.filters import (
 
 from cppcl.errors import InputError, TooManyBadPicturesError
 from flows import experiment as flows_experiment
+from flows.configuration.load import load_experiment
 from flows.experiment import run_experiment, stage_flow
-from flows.load import load_experiment
 from storage import Recipe, Reference
-from tasks.stage import StageNotStoredError, StageResult, stage_task
-from tasks.stages import STAGES
+from tasks.stages.contract import StageNotStoredError, StageResult, stage_task
+from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.flow

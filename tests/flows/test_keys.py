@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from cppcl.datasets.table import MODALITIES
-from flows.load import load_experiment, option_paths
-from tasks.fetch import open_pictures
-from tasks.stages import STAGES
+from flows.configuration.load import load_experiment, option_paths
+from tasks.stages.fetch import open_pictures
+from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module", "blank_reports")

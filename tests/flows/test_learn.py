@@ -14,15 +14,15 @@ from PIL import Image
 from cppcl.datasets.table import MODALITIES
 from cppcl.errors import InputError
 from cppcl.features import Lks
-from cppcl.images import decode_picture
-from flows.load import load_experiment
+from cppcl.pictures.decoding import decode_picture
+from flows.configuration.load import load_experiment
 from flows.selection import Selection
 from storage import Reference, UnknownReferenceError
-from tasks.fetch import open_pictures
 from tasks.progress import listening
-from tasks.split import open_split
-from tasks.stage import StageNotStoredError
-from tasks.stages import STAGES
+from tasks.stages.contract import StageNotStoredError
+from tasks.stages.fetch import open_pictures
+from tasks.stages.names import STAGES
+from tasks.stages.split import open_split
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module")

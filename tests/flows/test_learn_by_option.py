@@ -12,9 +12,9 @@ import torch
 import torchvision
 
 from cppcl.errors import InputError
-from flows.load import load_experiment
+from flows.configuration.load import load_experiment
 from flows.selection import Selection
-from tasks.stages import STAGES
+from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from cppcl.errors import InputError
-from cppcl.metrics import evaluate
-from flows.load import load_experiment
-from tasks.evaluate import open_test_set
+from cppcl.retrieval.metrics import evaluate
+from flows.configuration.load import load_experiment
+from tasks.stages.evaluate import open_test_set
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module")

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cppcl.fitting
+import cppcl.learning.fitting
 from flows.selection import Selection
-from tasks.build_curricula import scores_of
-from tasks.fetch import open_pictures
-from tasks.render_report import model_of
-from tasks.report_pacing import pacing_kept, pacing_result
-from tasks.split import open_split
+from tasks.reporting.pacing import pacing_kept, pacing_result
+from tasks.reporting.report import model_of
+from tasks.stages.build_curricula import scores_of
+from tasks.stages.fetch import open_pictures
+from tasks.stages.split import open_split
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module")
@@ -89,14 +89,14 @@ def test_a_training_of_an_older_version_is_reused_and_shown_once_trained_anew(
 ) -> None:
     place = Workspace(tmp_path / "workspace")
     store = place.store
-    now = cppcl.fitting.arrays_of
+    now = cppcl.learning.fitting.arrays_of
 
     def before(*arguments: Any) -> dict[str, Any]:
         arrays = now(*arguments)
         return {n: array for n, array in arrays.items() if not n.endswith("_pacing_rounds")}
 
     with monkeypatch.context() as patch:
-        patch.setattr(cppcl.fitting, "arrays_of", before)
+        patch.setattr(cppcl.learning.fitting, "arrays_of", before)
         run_plain(file, place)
     older = run_plain(file, place)
     assert all(piece.cached for pieces in older.pieces.values() for piece in pieces)

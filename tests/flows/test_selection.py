@@ -12,8 +12,8 @@ import pytest
 from cppcl.errors import InputError
 from flows.record import peak_memory_bytes
 from flows.selection import Selection
-from tasks.stage import StageNotStoredError
-from tasks.stages import STAGES
+from tasks.stages.contract import StageNotStoredError
+from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
 
 

@@ -11,9 +11,9 @@ import yaml
 
 from cppcl.errors import InputError
 from deployments.commands.run import tuning_rows
-from flows.config import Tuning
-from flows.describe import all_options, options_of
-from flows.load import load_experiment
+from flows.configuration.describe import all_options, options_of
+from flows.configuration.experiment import Tuning
+from flows.configuration.load import load_experiment
 from flows.selection import Selection
 from storage import Reference
 from tasks.workspace import Workspace

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.decomposition import sparse_encode
 
-from cppcl.affinity import within_weights
-from cppcl.graph import Laplacian
+from cppcl.learning.affinity import within_weights
+from cppcl.learning.graph import Laplacian
 from cppcl.optim.codes import CodeBlock, CodeProblem, CodeSolver, encode, update_codes
 from cppcl.optim.dictionary import project_atoms, update_dictionary
 from tests.oracles.feature_sign import feature_sign

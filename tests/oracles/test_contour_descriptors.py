@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from cppcl.features.daisy import daisy
-from cppcl.features.keyshapes import vote_scales
-from cppcl.features.lks import Lks
-from cppcl.features.shelo import Helo, Shelo
-from cppcl.features.strokes import normalised_strokes
-from cppcl.features.structure_tensor import StructureTensor
-from cppcl.images import to_gray
+from cppcl.features.contours.strokes import normalised_strokes
+from cppcl.features.descriptors.daisy import daisy
+from cppcl.features.descriptors.keyshapes import vote_scales
+from cppcl.features.descriptors.lks import Lks
+from cppcl.features.descriptors.shelo import Helo, Shelo
+from cppcl.features.descriptors.structure_tensor import StructureTensor
+from cppcl.pictures.decoding import to_gray
 from tests.oracles import contour_descriptors as oracle
 
 

@@ -7,12 +7,16 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import pairwise_distances_argmin
 
-from cppcl.features.gf_hog import describe_pixels, gradient_field
-from cppcl.features.laplace import harmonic
-from cppcl.features.shog import describe_windows, orientation_responses, window_side
-from cppcl.features.sift import sift, smoothed
-from cppcl.features.ssim import similarities
-from cppcl.features.vocabulary import inverse_document_frequency, nearest_words, word_histogram
+from cppcl.features.descriptors.gf_hog import describe_pixels, gradient_field
+from cppcl.features.descriptors.laplace import harmonic
+from cppcl.features.descriptors.shog import describe_windows, orientation_responses, window_side
+from cppcl.features.descriptors.sift import sift, smoothed
+from cppcl.features.descriptors.ssim import similarities
+from cppcl.features.descriptors.vocabulary import (
+    inverse_document_frequency,
+    nearest_words,
+    word_histogram,
+)
 from tests.oracles import local_descriptors as oracle
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from cppcl.curriculum.pairs import ExplicitPairs
-from cppcl.graph import Laplacian
-from cppcl.optim.pacing import (
+from cppcl.learning.graph import Laplacian
+from cppcl.optim.pacing.step import (
     PACING_SOLVERS,
     CurriculumTerm,
     GraphCoupling,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from storage import Artifact, Recipe, Remote, Store, Writer, open_remote, write_block
-from tests.storage.remotes import Server, serving
+from tests.storage.remote.remotes import Server, serving
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-import tasks.blocks
-from cppcl.datasets.files import file_sha256
+import tasks.workers.blocks
+from cppcl.datasets.obtaining.files import file_sha256
 from storage import Artifact, Recipe, Reference
-from tasks.blocks import Block
-from tasks.build_curricula import curricula_of_split
-from tasks.encode import encode_features
-from tasks.evaluate import evaluate_method
-from tasks.extract import extract_features
-from tasks.fetch import fetch_data, open_pictures
-from tasks.split import open_split, split_table
-from tasks.stage import Mode, StageResult
-from tasks.train import train_method, training_recipe
-from tasks.tune import tune_method
+from tasks.stages.build_curricula import curricula_of_split
+from tasks.stages.contract import Mode, StageResult
+from tasks.stages.encode import encode_features
+from tasks.stages.evaluate import evaluate_method
+from tasks.stages.extract import extract_features
+from tasks.stages.fetch import fetch_data, open_pictures
+from tasks.stages.split import open_split, split_table
+from tasks.stages.train import train_method, training_recipe
+from tasks.stages.tune import tune_method
+from tasks.workers.blocks import Block
 from tasks.workspace import Workspace
 
 
@@ -208,6 +208,6 @@ def written(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, int], Any]:
     def write(partial: str, name: str, number: int, values: Any) -> None:
         found[name, number] = values
 
-    monkeypatch.setattr(tasks.blocks, "write_block", write)
-    monkeypatch.setattr(tasks.blocks, "write_block_note", write)
+    monkeypatch.setattr(tasks.workers.blocks, "write_block", write)
+    monkeypatch.setattr(tasks.workers.blocks, "write_block_note", write)
     return found

@@ -11,7 +11,7 @@ from cppcl.datasets import Emoji
 from cppcl.datasets import emoji as module
 from cppcl.datasets.emoji import outline_of
 from cppcl.errors import DataUnavailableError
-from cppcl.images import read_sample
+from cppcl.pictures.decoding import read_sample
 
 
 @pytest.fixture(scope="module")

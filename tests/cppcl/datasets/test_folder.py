@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cppcl.datasets import Folder, files, images_only
+from cppcl.datasets import Folder, images_only
 from cppcl.datasets import scan as scan_module
-from cppcl.datasets.files import file_sha256
+from cppcl.datasets.obtaining import files
+from cppcl.datasets.obtaining.files import file_sha256
 from cppcl.errors import InputError
 
 # The content does not matter here: what is inside a file shows when it is decoded.

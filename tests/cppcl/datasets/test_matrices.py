@@ -7,7 +7,7 @@ import pytest
 
 from cppcl.datasets import Matrices
 from cppcl.errors import InputError
-from cppcl.images import read_sample
+from cppcl.pictures.decoding import read_sample
 
 RNG = np.random.default_rng(11)
 SKETCHES = RNG.standard_normal((3, 4))

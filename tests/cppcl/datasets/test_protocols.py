@@ -21,8 +21,8 @@ from cppcl.datasets.splits import (
     split_to_text,
 )
 from cppcl.errors import DataUnavailableError, InputError
-from flows.load import load_experiment
-from tasks.split import RULES
+from flows.configuration.load import load_experiment
+from tasks.stages.split import RULES
 
 from .conftest import OFFICIAL, annotation, jpeg, png, write_folder, write_zip
 
@@ -193,7 +193,7 @@ def test_qmul_annotations_that_cannot_be_read(content, message, tmp_path):
 
 
 def test_qmul_takes_its_sketches_from_tuberlin_where_that_is_here(tmp_path):
-    from cppcl.datasets.mirrors import Listener
+    from cppcl.datasets.obtaining.mirrors import Listener
 
     files = OFFICIAL["qmul"]()
     sketches = {p: c for p, c in files.items() if p.startswith("png/")}

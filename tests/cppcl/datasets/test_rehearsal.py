@@ -12,7 +12,7 @@ from cppcl.datasets.emoji import Emoji
 from cppcl.datasets.rehearsal import make_rehearsal_pictures, spread, warped
 from cppcl.datasets.tuberlin import TuBerlin
 from cppcl.errors import InputError
-from cppcl.images import decode_picture
+from cppcl.pictures.decoding import decode_picture
 
 CLASSES = ("ant", "hot air balloon", "t-shirt")
 

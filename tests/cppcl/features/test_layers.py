@@ -5,6 +5,7 @@ import pytest
 
 from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS, make_extractor
+from cppcl.features.descriptors.shelo import sobel
 from cppcl.features.layers import (
     N_GROUPS,
     Numbers,
@@ -14,7 +15,6 @@ from cppcl.features.layers import (
     explanation,
     most_frequent,
 )
-from cppcl.features.shelo import sobel
 
 NAMES = sorted(set(EXTRACTORS) - {"precomputed"})
 SMALL = {"lks": {"n_keyshapes": 5, "n_nearest": 2, "blocks": 2}}

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cppcl.affinity import within_weights
 from cppcl.errors import ConvergenceWarning, InputError
-from cppcl.graph import Laplacian
+from cppcl.learning.affinity import within_weights
+from cppcl.learning.graph import Laplacian
 from cppcl.optim.codes import CodeBlock, CodeProblem, CodeSolver, encode, update_codes
 from cppcl.optim.terms import largest_eigenvalue
 

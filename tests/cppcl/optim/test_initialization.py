@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from cppcl.errors import InputError
-from cppcl.graph import Laplacian
+from cppcl.learning.graph import Laplacian
 from cppcl.optim import initialization as module
 from cppcl.optim.codes import encode
 from cppcl.optim.initialization import (

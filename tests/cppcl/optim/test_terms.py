@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cppcl.affinity import within_weights
 from cppcl.errors import InputError
-from cppcl.graph import Laplacian
+from cppcl.learning.affinity import within_weights
+from cppcl.learning.graph import Laplacian
 from cppcl.optim import terms as module
 from cppcl.optim.terms import CodeBlock, GraphTerm, Reconstruction, Sparsity
 

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from cppcl.metrics import evaluate
 from cppcl.report import (
     MethodResult,
     ProtocolResult,
@@ -12,6 +11,7 @@ from cppcl.report import (
     RetrievedPicture,
     StageTime,
 )
+from cppcl.retrieval.metrics import evaluate
 
 METHODS = {
     "raw cosine": 1.6,

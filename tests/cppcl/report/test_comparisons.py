@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cppcl.comparison import Difference, Interval, mean_interval, paired_difference
 from cppcl.errors import InputError
 from cppcl.report import (
     MethodResult,
@@ -28,6 +27,7 @@ from cppcl.report.comparisons import (
     published_title,
 )
 from cppcl.report.published import BesidePublished
+from cppcl.retrieval.comparison import Difference, Interval, mean_interval, paired_difference
 
 FLAT = np.full(101, 0.5)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cppcl.errors import InputError
-from cppcl.metrics import evaluate
 from cppcl.report import MethodResult, QueryResult, RetrievedPicture
+from cppcl.retrieval.metrics import evaluate
 
 
 def case(seed, n_gallery=30):

@@ -57,7 +57,7 @@ class Runs:
         from prefect.settings import PREFECT_API_URL
         from prefect.testing.utilities import prefect_test_harness
 
-        from tasks import cluster
+        from tasks.cluster import running as cluster
 
         self.stack.enter_context(prefect_test_harness(server_startup_timeout=600))
         self.server = str(PREFECT_API_URL.value())

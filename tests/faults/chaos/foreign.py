@@ -11,7 +11,7 @@ import sys
 from experiment import ROOT
 from proxy import Cable
 
-from tasks import network
+from tasks.cluster import network
 
 # What an operator is told to do: a worker that ends is started again.
 AGAIN = ("sh", "-c", 'while sleep 0.2; do "$@"; done', "again")

@@ -76,9 +76,9 @@ def run(file: Path, place: Path, fault: Fault | None, *, counted: bool = False) 
     from prefect.states import State
 
     from flows.chain import Chain
-    from flows.load import load_experiment
+    from flows.configuration.load import load_experiment
     from flows.selection import Selection
-    from tasks import checkpoint
+    from tasks.workers import checkpoint
     from tasks.workspace import Workspace
 
     zarr.config.set({"async.concurrency": 1, "threading.max_workers": 1})

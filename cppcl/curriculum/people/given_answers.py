@@ -1,0 +1,199 @@
+"""Answers with who gave them and when: their tables, read line by line and written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from cppcl.curriculum.people.answers import CHOICES, COLUMNS, Answer
+from cppcl.errors import InputError
+
+Kind = Literal["csv", "jsonl"]
+LONGEST_NAME = 64
+LONGEST_SECONDS = 86_400.0
+"""A day; more than that is no time that someone looked at two pictures."""
+
+
+@dataclass(frozen=True)
+class GivenAnswer(Answer):
+    """An answer with its circumstances.
+
+    Attributes
+    ----------
+    annotator : str
+        Who gave it.
+    seconds : float or None
+        How long the pair was looked at, where it is known.
+    answered_at : str
+        When, ISO 8601; empty where it is not known.
+    """
+
+    annotator: str = ""
+    seconds: float | None = None
+    answered_at: str = ""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Both ids in alphabetical order."""
+        return min(self.sample_a, self.sample_b), max(self.sample_a, self.sample_b)
+
+    @property
+    def easier_sample(self) -> str | None:
+        """Id of the easier sample; None for a skip."""
+        return {"a": self.sample_a, "b": self.sample_b}.get(self.easier)
+
+
+NAMES = tuple(field.name for field in fields(GivenAnswer))
+
+
+class Line(NamedTuple):
+    """One line of a file: an answer, or what is wrong with it."""
+
+    number: int
+    answer: GivenAnswer | None
+    problem: str
+
+
+def check_annotator(name: str) -> str:
+    """Return a name without surrounding blanks.
+
+    Raises
+    ------
+    InputError
+        For a name that is empty, too long, or could be read as a formula or a control sequence.
+    """
+    name = name.strip()
+    if not name or len(name) > LONGEST_NAME or not name.isprintable() or not name[0].isalnum():
+        raise InputError(
+            f"name {name[:LONGEST_NAME]!r} must begin with a letter or digit and have at most "
+            f"{LONGEST_NAME} characters, without tabs or line breaks"
+        )
+    return name
+
+
+def check_seconds(value: Any) -> float | None:
+    """Seconds as a number; None for None or nothing.
+
+    Raises
+    ------
+    InputError
+        If they are no number from 0 to a day.
+    """
+    if value is None or value == "":
+        return None
+    try:
+        seconds = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not 0 <= seconds <= LONGEST_SECONDS:
+        raise InputError(f"seconds={value!r} must be a number from 0 to {LONGEST_SECONDS:.0f}")
+    return seconds
+
+
+def check_time(value: Any) -> str:
+    """A time as text; nothing for None or nothing.
+
+    Raises
+    ------
+    InputError
+        If it is no time in ISO 8601.
+    """
+    if value is None or value == "":
+        return ""
+    try:
+        datetime.fromisoformat(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"answered_at={value!r:.200} must be a time in ISO 8601") from error
+    return str(value)
+
+
+def read_lines(text: str, kind: Kind, *, annotator: str) -> Iterator[Line]:
+    """Read a table of answers line by line; a wrong line does not end the reading.
+
+    Parameters
+    ----------
+    text : str
+        Comma-separated values with a head, or one JSON object a line.
+    kind : {'csv', 'jsonl'}
+        Which.
+    annotator : str
+        Who answered where a line does not say so.
+
+    Raises
+    ------
+    InputError
+        If the head of a table lacks a column.
+    """
+    for number, row, problem in (_csv_rows if kind == "csv" else _json_rows)(text):
+        if problem:
+            yield Line(number, None, problem)
+            continue
+        try:
+            yield Line(number, _answer(row, annotator), "")
+        except InputError as error:
+            yield Line(number, None, str(error))
+
+
+def write_answers(answers: Iterable[GivenAnswer], kind: Kind) -> str:
+    """Text of a table of answers, as `cppcl.curriculum.people.answers.read_answers` reads it."""
+    rows = [{name: getattr(answer, name) for name in NAMES} for answer in answers]
+    if kind == "jsonl":
+        return "".join(json.dumps(row) + "\n" for row in rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, NAMES, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    try:
+        missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+        if missing:
+            raise InputError(f"line 1: the head lacks the columns {', '.join(missing)}")
+        for row in reader:
+            yield reader.line_num, row, ""
+    except csv.Error as error:
+        # Quotes are unbalanced: where the next line begins is not known.
+        yield reader.line_num, {}, f"no CSV ({error}); what follows was not read"
+
+
+def _json_rows(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            yield number, {}, f"no JSON ({error})"
+            continue
+        if isinstance(row, dict):
+            yield number, row, ""
+        else:
+            yield number, {}, "no JSON object"
+
+
+def _answer(row: dict[str, Any], annotator: str) -> GivenAnswer:
+    a, b = row.get("sample_a"), row.get("sample_b")
+    if not (isinstance(a, str) and a and isinstance(b, str) and b):
+        raise InputError(f"sample_a={a!r} and sample_b={b!r} must be two ids")
+    if a == b:
+        raise InputError(f"sample_a and sample_b are both {a!r}; give two samples")
+    easier: Any = row.get("easier") or "skip"
+    if easier not in CHOICES:
+        raise InputError(f"easier={easier!r} must be one of {', '.join(CHOICES)}")
+    return GivenAnswer(
+        a,
+        b,
+        easier,
+        check_annotator(str(row.get("annotator") or annotator)),
+        check_seconds(row.get("seconds")),
+        check_time(row.get("answered_at")),
+    )

@@ -1,0 +1,1 @@
+"""How the files of a data set come here: downloads, archives, folders added by hand."""

@@ -1,0 +1,1 @@
+"""Contours and strokes of a picture."""

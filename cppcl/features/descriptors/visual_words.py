@@ -1,0 +1,197 @@
+"""What the extractors that count visual words have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.errors import InputError
+from cppcl.features.base import Picture
+from cppcl.features.contours.detection import LONGEST_SIDE, ContourOptions, contour_mask
+from cppcl.features.descriptors.vocabulary import (
+    N_CELLS,
+    inverse_document_frequency,
+    learn_words,
+    nearest_words,
+    word_histogram,
+)
+from cppcl.features.layers import Layer, Seen, most_frequent
+from cppcl.features.learning import LearningExtractor, UniformSample
+from cppcl.features.options import check_choice, check_flag, check_integer
+from cppcl.features.stateless import check_picture, rows_of
+
+Local = tuple[NDArray[np.float32], NDArray[np.float64]]
+"""Local descriptors of a picture, (n, d), and their positions, (n, 2), rows and columns as shares
+of its height and width."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisualWords(ContourOptions, LearningExtractor):
+    """Base of the extractors that describe a picture by how often words occur in it.
+
+    `fit` draws local descriptors of the training pictures and finds words, the centres of their
+    clusters by mini-batch k-means; `transform` counts the nearest word of each local descriptor
+    of a picture. What is not drawn is never held, so memory does not grow with the number of
+    pictures.
+
+    Describing photographs by words of sketches takes two extractors: the one fitted on sketches,
+    and one with contours='canny' that is given its arrays by `from_arrays`.
+
+    Parameters
+    ----------
+    n_words : int
+        Number of words.
+    weighting : {'l1', 'tf_idf'}
+        'l1': the share f of each word among the local descriptors, for the metric 'intersection'.
+        'tf_idf': f log(n / F) for a word that F of the n training pictures have, for the metric
+        'cosine'; `fit` then reads the training pictures twice.
+    pyramid : bool
+        Whether words are also counted in the cells of 2 x 2 and 4 x 4 grids: 21 histograms,
+        weighted by 1/4, 1/4 and 1/2 for the 1, 4 and 16 cells of a level.
+    samples_per_picture : int
+        Local descriptors that `fit` draws of a picture.
+    max_samples : int
+        Local descriptors that `fit` learns words from.
+    seed : int
+        Of the draws and of k-means.
+    """
+
+    length: ClassVar[int]
+    """Length d of a local descriptor."""
+    longest_side: ClassVar[int] = LONGEST_SIDE
+    """Longer side of the contours that are described, pixels."""
+
+    n_words: int = 1000
+    weighting: Literal["l1", "tf_idf"] = "l1"
+    pyramid: bool = False
+    samples_per_picture: int = 500
+    max_samples: int = 300_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("n_words", self.n_words, 1)
+        check_choice("weighting", self.weighting, ("l1", "tf_idf"))
+        check_flag("pyramid", self.pyramid)
+        check_integer("samples_per_picture", self.samples_per_picture, 1)
+        check_integer("max_samples", self.max_samples, self.n_words)
+        check_integer("seed", self.seed, 0)
+
+    @property
+    def dimension(self) -> int:
+        """Number of words, times 21 with the pyramid."""
+        return self.n_words * (N_CELLS if self.pyramid else 1)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Words, and their weights for 'tf_idf'."""
+        words = {"words": (self.n_words, self.length)}
+        return words | ({"idf": (self.n_words,)} if self.weighting == "tf_idf" else {})
+
+    @abstractmethod
+    def local_descriptors(self, picture: Picture) -> Local:
+        """Local descriptors of a picture, (n, d) float32, and where they are, (n, 2) float64.
+
+        Positions are rows and columns as shares of the height and the width, in [0, 1].
+        """
+
+    def contours_of(self, picture: Picture) -> NDArray[np.bool_]:
+        """Contours that are described, (h, w) bool."""
+        return contour_mask(
+            picture,
+            contours=self.contours,
+            threshold=self.threshold,
+            longest_side=self.longest_side,
+        )
+
+    def explain(self, picture: Picture) -> list[Layer]:
+        """Show the contours, and where local descriptors are: each by its word, once learned."""
+        mask = self.contours_of(picture)
+        descriptors, positions = self.local_descriptors(picture)
+        points = positions * mask.shape - 0.5
+        layers: list[Layer] = [
+            Seen(f"contours ({self.contours})", mask),
+            *self.explain_local(mask),
+        ]
+        if not self.has_learned:
+            return [*layers, Seen(f"{len(points)} descriptors", mask, points=points)]
+        words = nearest_words(descriptors, self.learned("words"))
+        frequent, groups = most_frequent(words)
+        title = f"{len(points)} descriptors, {len(frequent)} most frequent words"
+        return [*layers, Seen(title, mask, points=points, groups=groups)]
+
+    def explain_local(self, mask: NDArray[np.bool_]) -> list[Layer]:
+        """Show what local descriptors read of the contours."""
+        return []
+
+    def fit(self, pictures: Iterable[Picture]) -> Self:
+        """Learn words from training pictures.
+
+        Raises
+        ------
+        InputError
+            The pictures have fewer different local descriptors than words; or 'tf_idf' is given
+            pictures that can be read only once.
+        """
+        if self.weighting == "tf_idf" and isinstance(pictures, Iterator):
+            raise InputError(
+                "option weighting='tf_idf' reads the training pictures twice, but they are an "
+                "iterator, which can be read once; give a list, or use weighting='l1'"
+            )
+        rng = np.random.default_rng(self.seed)
+        sample = UniformSample(self.max_samples, rng)
+        sample.add(np.empty((0, self.length), dtype=np.float32))
+        n_pictures = 0
+        for position, picture in enumerate(pictures):
+            descriptors, _ = self.local_descriptors(check_picture(picture, position))
+            chosen = np.sort(rng.permutation(len(descriptors))[: self.samples_per_picture])
+            sample.add(descriptors[chosen])
+            n_pictures += 1
+        arrays = {"words": learn_words(sample.rows()[0], self.n_words, self.seed, n_pictures)}
+        if self.weighting == "tf_idf":
+            n_with = np.zeros(self.n_words, dtype=np.int64)
+            for picture in pictures:
+                found = nearest_words(self.local_descriptors(picture)[0], arrays["words"])
+                n_with[np.unique(found)] += 1
+            arrays["idf"] = inverse_document_frequency(n_with, n_pictures)
+        return self.from_arrays(arrays)
+
+    def remarks(self) -> list[str]:
+        """How many words weigh nothing, since every training picture has them."""
+        if self.weighting != "tf_idf":
+            return []
+        n = int(np.count_nonzero(self.learned("idf") == 0))
+        if not n:
+            return []
+        rest = ", so all features are zero" if n == self.n_words else ""
+        return [
+            f"{n} of {self.n_words} words occur in every training picture, and tf_idf weighs them "
+            f"0{rest}; raise n_words, or use weighting l1"
+        ]
+
+    def transform(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
+        """Histograms of n pictures, (n, dimension) float32; zeros where there is no contour.
+
+        Raises
+        ------
+        NotFittedError
+            No words were learned yet.
+        """
+        words = self.learned("words")
+        weights = (
+            np.tile(self.learned("idf"), N_CELLS if self.pyramid else 1)
+            if self.weighting == "tf_idf"
+            else np.float32(1)
+        )
+
+        def describe(picture: Picture) -> NDArray[np.float64]:
+            descriptors, positions = self.local_descriptors(picture)
+            found = nearest_words(descriptors, words)
+            return weights * word_histogram(found, positions, self.n_words, self.pyramid)
+
+        return rows_of(pictures, self.dimension, describe)

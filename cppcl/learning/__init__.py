@@ -1,0 +1,1 @@
+"""The learner: CPRL, the preparation of features, graphs, links of new samples."""

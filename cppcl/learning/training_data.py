@@ -1,0 +1,133 @@
+"""What an estimator trains on: features of both modalities, what links them, curricula."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.curriculum.base import Curriculum
+from cppcl.errors import InputError
+from cppcl.learning.graph import Laplacian, Normalize, number_labels
+from cppcl.optim.pacing.problem import GroupScale, group_sizes
+from cppcl.validation import Floating, Labels, check_labels, check_links, check_matrix
+
+SIDES = ("sketch", "image")
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Arguments of `cppcl.learning.cprl.CPRL.fit`, checked and of one dtype; sketches come first.
+
+    Attributes
+    ----------
+    features : pair of (n_k, m_k) arrays
+        One sample a row.
+    labels : pair of (n_k,) int64 arrays
+        Numbers of the labels, shared by the modalities.
+    curricula : pair of Curriculum or None
+        Pairs of either modality.
+    links : sparse array (K, L) or None
+        Affinities that replace the links by label.
+    labelled : bool
+        Whether both labels were given.
+    """
+
+    features: tuple[Floating, Floating]
+    labels: tuple[NDArray[np.int64], NDArray[np.int64]]
+    curricula: tuple[Curriculum | None, Curriculum | None]
+    links: Any
+    labelled: bool
+
+    @classmethod
+    def checked(
+        cls,
+        features: tuple[Any, Any],
+        labels: tuple[Labels | None, Labels | None],
+        curricula: tuple[Curriculum | None, Curriculum | None],
+        links: Any,
+    ) -> Self:
+        """Check what a user gave.
+
+        Raises
+        ------
+        InputError
+            For features that are not finite, lengths that differ, fewer than two samples of a
+            modality, curricula of another size, or neither labels nor links.
+        """
+        matrices = [
+            check_matrix(given, f"{side}_features")
+            for side, given in zip(SIDES, features, strict=True)
+        ]
+        dtype = np.result_type(*matrices)
+        sketches, images = (matrix.astype(dtype, copy=False) for matrix in matrices)
+        known = []
+        for side, F, of_side, curriculum in zip(SIDES, matrices, labels, curricula, strict=True):
+            if len(F) < 2:
+                raise InputError(
+                    f"{side}_features holds {len(F)} sample; training needs at least 2"
+                )
+            if of_side is None and links is None:
+                raise InputError(
+                    f"{side}_labels is None: give the labels of both modalities, or links"
+                )
+            # Where links are given, labels only say which samples make up a group.
+            known.append(
+                [0] * len(F)
+                if of_side is None
+                else check_labels(of_side, len(F), f"{side}_labels")
+            )
+            if curriculum is not None and curriculum.n_samples != len(F):
+                raise InputError(
+                    f"{side}_curriculum is over {curriculum.n_samples} samples, "
+                    f"but {side}_features has {len(F)} rows"
+                )
+        sketch_labels, image_labels = number_labels(*known)
+        weights = None if links is None else check_links(links, len(sketches), len(images))
+        labelled = labels[0] is not None and labels[1] is not None
+        numbers = sketch_labels, image_labels
+        return cls((sketches, images), numbers, curricula, weights, labelled)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating type of everything that is computed."""
+        return self.features[0].dtype
+
+    def laplacian(self, normalize: Normalize, within: Sequence[Any] = (None, None)) -> Laplacian:
+        """Graph by labels or by links, with these weights within either modality."""
+        sketches, images = within
+        rest: Any = {"normalize": normalize, "within": (sketches, images), "dtype": self.dtype}
+        if self.links is None:
+            return Laplacian.from_labels(*self.labels, **rest)
+        return Laplacian.from_links(self.links, **rest)
+
+    def group_scale(self, scale: GroupScale = "relative") -> NDArray[Any]:
+        """E of regulariser A for each sample, (K + L,)."""
+        sizes = [group_sizes(of_side, scale) for of_side in self.labels]
+        return np.concatenate(sizes).astype(self.dtype)
+
+    def digest(self) -> bytes:
+        """Digest of 32 bytes of all of it."""
+        digest = sha256()
+        for name, array in self._named_arrays():
+            digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.digest()
+
+    def _named_arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        parts = zip(SIDES, self.features, self.labels, self.curricula, strict=True)
+        for side, F, labels, curriculum in parts:
+            yield f"{side} features", F
+            yield f"{side} labels", labels
+            if curriculum is not None:
+                # Pairs need not be listed: what they ask of these two vectors tells them apart.
+                v = np.random.default_rng(0).random(len(F))
+                yield f"{side} curriculum", curriculum.smoothed_gradient(v, 1.0)[1]
+                yield f"{side} curriculum", curriculum.smoothed_gradient(1 - v, 1.0)[1]
+        if self.links is not None:
+            for name in ("data", "indices", "indptr"):
+                yield f"links {name}", getattr(self.links, name)

@@ -1,0 +1,1 @@
+"""The pacing step: the quadratic program over the pacing variables, and its solvers."""

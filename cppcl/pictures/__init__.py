@@ -1,0 +1,1 @@
+"""Pictures: decoding, SVG, photographs of sketches."""

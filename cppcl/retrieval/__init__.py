@@ -1,0 +1,1 @@
+"""Ranking, galleries, scores of rankings and their comparison."""

@@ -1,0 +1,297 @@
+"""Retrieval scores under one convention, with the level that chance reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cppcl.errors import InputError
+from cppcl.retrieval.exact import Metric, rank_gallery, zero_codes
+
+CONVENTION = (
+    "The whole gallery is ranked for every query; ties are broken by a fixed-seed shuffle of the "
+    "gallery; all-zero codes have no cosine, rank last and are counted. Average precision is the "
+    "sum of the precisions at the ranks of the relevant items, divided by the number R of "
+    "relevant items in the gallery; map is its mean over queries. rank_k is the share of queries "
+    "with a relevant item among the first k; precision_at_n the mean share of relevant items "
+    "among the first n. Queries without any relevant item in the gallery are left out and "
+    "counted. Precision at a recall level is the highest precision at that recall or beyond "
+    "(interpolated), averaged over queries: for curves only, never for map. Chance is the exact "
+    "expectation over random rankings."
+)
+"""How every score is computed; printed with the scores."""
+
+RECALL_LEVELS: NDArray[np.float64] = np.arange(101) / 100
+"""Recall levels of `Evaluation.precision_recall`."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a ranking of the gallery is worth.
+
+    Parameters
+    ----------
+    scores : dict of str to float
+        ``rank_<k>``, ``map`` and ``precision_at_<n>`` (only where the gallery has n items), each
+        in [0, 1].
+    chance : dict of str to float
+        Expected value of the same scores for a random ranking.
+    average_precision : ndarray, (q,) float64
+        NaN for a query without any relevant item.
+    first_relevant_rank : ndarray, (q,) int64
+        Rank of the first relevant item, from 1; 0 for a query without any.
+    precision_recall : ndarray, (101,) float64
+        Mean interpolated precision at recall 0, 0.01, ..., 1.
+    n_queries, n_gallery : int
+        Sizes q and g.
+    n_zero_queries, n_zero_gallery : int
+        Number of all-zero codes on each side.
+    n_without_relevant : int
+        Number of queries that were left out since the gallery holds nothing relevant.
+    """
+
+    scores: dict[str, float]
+    chance: dict[str, float]
+    average_precision: NDArray[np.float64]
+    first_relevant_rank: NDArray[np.int64]
+    precision_recall: NDArray[np.float64]
+    n_queries: int
+    n_gallery: int
+    n_zero_queries: int
+    n_zero_gallery: int
+    n_without_relevant: int
+    convention: str = field(default=CONVENTION, repr=False)
+
+    @property
+    def precision_recall_11(self) -> NDArray[np.float64]:
+        """Mean interpolated precision at recall 0, 0.1, ..., 1, (11,) float64."""
+        return self.precision_recall[::10]
+
+
+def evaluate(
+    query_codes: ArrayLike,
+    gallery_codes: ArrayLike,
+    query_labels: Iterable[Hashable],
+    gallery_labels: Iterable[Hashable],
+    *,
+    metric: Metric = "cosine",
+    ranks: Sequence[int] = (1, 5, 10),
+    precisions: Sequence[int] = (100,),
+    seed: int = 0,
+    chunk: int = 4096,
+) -> Evaluation:
+    """Rank the gallery for every query and score the rankings under `CONVENTION`.
+
+    A gallery item is relevant to a query of the same label: classes for category retrieval,
+    instances for instance retrieval.
+
+    Parameters
+    ----------
+    query_codes : array_like, (q, N)
+        Finite numbers; rows are codes.
+    gallery_codes : array_like, (g, N)
+        Likewise.
+    query_labels, gallery_labels : iterable of hashable
+        Label of each code, q and g of them.
+    metric : {'cosine', 'l2', 'intersection'}
+        What is compared, see `cppcl.retrieval.exact.nearest`.
+    ranks : sequence of int
+        The k of ``rank_k``; above g, k counts as g.
+    precisions : sequence of int
+        The n of ``precision_at_n``; those above g are left out.
+    seed : int
+        Seed of the shuffle that breaks ties.
+    chunk : int
+        Gallery codes that are held in float64 at once. Memory does not grow with q but for the
+        few numbers kept of each query.
+
+    Returns
+    -------
+    Evaluation
+        Scores, chance level, curves and counts.
+
+    Raises
+    ------
+    InputError
+        As `cppcl.retrieval.exact.nearest`; when labels and codes differ in number; when there is
+        no query with a relevant item.
+    """
+    queries, gallery = np.asarray(query_codes), np.asarray(gallery_codes)
+    query_classes, gallery_classes = _classes(query_labels, gallery_labels)
+    _check_lengths("query", query_classes, queries)
+    _check_lengths("gallery", gallery_classes, gallery)
+    expected = _chance(query_classes, gallery_classes, ranks, precisions)
+
+    tops = [n for n in precisions if n <= len(gallery)]
+    average = np.full(len(queries), np.nan)
+    first = np.zeros(len(queries), np.int64)
+    hits_at = np.zeros((len(queries), len(tops)))
+    curve = np.zeros(len(RECALL_LEVELS))
+    for block, order in rank_gallery(queries, gallery, metric=metric, seed=seed, chunk=chunk):
+        for query, row in enumerate(order, block.start):
+            positions = np.flatnonzero(gallery_classes[row] == query_classes[query]) + 1
+            if len(positions):
+                average[query], precision = _average_precision(positions)
+                first[query] = positions[0]
+                hits_at[query] = np.searchsorted(positions, tops, side="right")
+                curve += precision
+    used = first > 0
+    n_used = int(np.count_nonzero(used))
+    scores = {f"rank_{k}": float(np.mean(first[used] <= k)) for k in ranks}
+    scores["map"] = float(np.mean(average[used]))
+    for column, n in enumerate(tops):
+        scores[f"precision_at_{n}"] = float(np.mean(hits_at[used, column]) / n)
+    return Evaluation(
+        scores=scores,
+        chance=expected,
+        average_precision=average,
+        first_relevant_rank=first,
+        precision_recall=curve / n_used,
+        n_queries=len(queries),
+        n_gallery=len(gallery),
+        n_zero_queries=int(np.count_nonzero(zero_codes(queries))),
+        n_zero_gallery=int(np.count_nonzero(zero_codes(gallery))),
+        n_without_relevant=len(queries) - n_used,
+    )
+
+
+def summarise(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Mean and standard deviation of scores over splits.
+
+    Parameters
+    ----------
+    scores : sequence of dict
+        `Evaluation.scores` of each split.
+
+    Returns
+    -------
+    dict of str to float
+        ``<name>``, the mean, for every score that all splits have, in their order; and
+        ``<name>_std``, the sample deviation (n - 1), where there are two splits or more.
+    """
+    summary = {}
+    for name in scores[0] if scores else ():
+        if all(name in split for split in scores):
+            values = np.array([split[name] for split in scores], np.float64)
+            summary[name] = float(values.mean())
+            if len(values) > 1:
+                summary[f"{name}_std"] = float(values.std(ddof=1))
+    return summary
+
+
+def average_precision(relevance: ArrayLike) -> float:
+    """Average precision of one ranking of the whole gallery, divided by R.
+
+    Parameters
+    ----------
+    relevance : array_like, (g,)
+        Whether the item at each rank is relevant, nearest first.
+
+    Raises
+    ------
+    InputError
+        When nothing is relevant: the value is undefined then.
+    """
+    positions = np.flatnonzero(np.asarray(relevance)) + 1
+    if not len(positions):
+        raise InputError("relevance marks no item; average precision needs at least one")
+    return float(_average_precision(positions)[0])
+
+
+def chance(
+    query_labels: Iterable[Hashable],
+    gallery_labels: Iterable[Hashable],
+    *,
+    ranks: Sequence[int] = (1, 5, 10),
+    precisions: Sequence[int] = (100,),
+) -> dict[str, float]:
+    """Exact expectation of the scores of `evaluate` over uniformly random rankings.
+
+    With R of g items relevant, a ranking has a relevant item among its first k with probability
+    ``1 - binom(g - R, k) / binom(g, k)``; its expected average precision is
+    ``(R - 1) / (g - 1) + H_g / g * (g - R) / (g - 1)`` with the harmonic number ``H_g``, as the
+    items at ranks r and s < r are both relevant with probability ``R (R - 1) / (g (g - 1))``.
+
+    Parameters
+    ----------
+    query_labels, gallery_labels : iterable of hashable
+        As in `evaluate`.
+    ranks, precisions : sequence of int
+        As in `evaluate`.
+
+    Returns
+    -------
+    dict of str to float
+        The keys of `Evaluation.scores`; means over queries with a relevant item.
+
+    Raises
+    ------
+    InputError
+        When there is no query with a relevant item.
+    """
+    return _chance(*_classes(query_labels, gallery_labels), ranks, precisions)
+
+
+def _chance(
+    query_classes: NDArray[np.int64],
+    gallery_classes: NDArray[np.int64],
+    ranks: Sequence[int],
+    precisions: Sequence[int],
+) -> dict[str, float]:
+    for name, values in (("ranks", ranks), ("precisions", precisions)):
+        if any(value < 1 for value in values):
+            raise InputError(f"{name} are {tuple(values)}; each must be at least 1")
+    g = len(gallery_classes)
+    sizes = np.bincount(gallery_classes, minlength=int(query_classes.max(initial=-1)) + 1)
+    R = sizes[query_classes]
+    R = R[R > 0].astype(np.float64)
+    if not len(R):
+        raise InputError(
+            f"none of the {len(query_classes)} queries shares a label with any of the {g} "
+            "gallery items; check that both sides use the same labels"
+        )
+    expected = {}
+    for k in ranks:
+        i = np.arange(min(k, g))
+        misses = np.clip(g - R[:, None] - i, 0, None) / (g - i)
+        expected[f"rank_{k}"] = float(np.mean(1 - misses.prod(axis=1)))
+    if g == 1:
+        expected["map"] = 1.0
+    else:
+        harmonic = np.sum(1 / np.arange(1, g + 1))
+        expected["map"] = float(np.mean((R - 1 + harmonic / g * (g - R)) / (g - 1)))
+    for n in precisions:
+        if n <= g:
+            expected[f"precision_at_{n}"] = float(np.mean(R) / g)
+    return expected
+
+
+def _average_precision(positions: NDArray[np.int64]) -> tuple[float, NDArray[np.float64]]:
+    """Average precision and interpolated precision (101,) from the ranks of the R hits."""
+    R = len(positions)
+    precision = np.arange(1, R + 1) / positions
+    interpolated = np.maximum.accumulate(precision[::-1])[::-1]
+    # The first hit that reaches recall j / 100, in integers: ceil(j R / 100), at least 1.
+    needed = np.maximum(1, -(-np.arange(101) * R // 100))
+    return float(precision.mean()), interpolated[needed - 1]
+
+
+def _classes(
+    query_labels: Iterable[Hashable], gallery_labels: Iterable[Hashable]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Integers that are equal where labels are."""
+    numbers: dict[Hashable, int] = {}
+    queries = [numbers.setdefault(label, len(numbers)) for label in query_labels]
+    gallery = [numbers.setdefault(label, len(numbers)) for label in gallery_labels]
+    return np.array(queries, np.int64), np.array(gallery, np.int64)
+
+
+def _check_lengths(name: str, labels: NDArray[np.int64], codes: NDArray[np.generic]) -> None:
+    if codes.shape[:1] != labels.shape:
+        raise InputError(
+            f"{name}_labels has {len(labels)} entries and {name}_codes shape {codes.shape}; "
+            "give one label a code"
+        )

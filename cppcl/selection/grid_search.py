@@ -1,0 +1,332 @@
+"""Choice of a method's options by cross-validation within training samples."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.curriculum.base import Curriculum
+from cppcl.errors import InputError
+from cppcl.retrieval.exact import Metric
+from cppcl.retrieval.metrics import evaluate
+from cppcl.selection.folds import HeldOut, Rows, repeated_folds
+from cppcl.validation import Labels
+
+WARM_OPTION = "alpha"
+"""Option along which a fitted model is a good start for the next value."""
+
+Scores = Sequence[Sequence[float]]
+"""Scores of each combination of a job on every fold, repeat after repeat."""
+
+Scorer = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]], float]
+"""Score, higher is better, from sketch codes, image codes, sketch labels and image labels."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one worker does at a time, on every fold.
+
+    Attributes
+    ----------
+    options : tuple of dict
+        Combinations that are fitted one after the other.
+    warm_start : bool
+        Whether each fit starts from the one before.
+    """
+
+    options: tuple[dict[str, Any], ...]
+    warm_start: bool
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """Scores of every combination of options.
+
+    Parameters
+    ----------
+    options : tuple of dict
+        The combinations, in the order of the grid (last option fastest).
+    scores : ndarray, (combinations, folds of all repeats) float64
+    warm_start : bool
+        Whether fits started from the one of the next larger `WARM_OPTION`, so that scores are
+        not exactly those of the same options fitted alone.
+    """
+
+    options: tuple[dict[str, Any], ...]
+    scores: NDArray[np.float64]
+    warm_start: bool = False
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean score of each combination over folds."""
+        mean: NDArray[np.float64] = self.scores.mean(axis=1)
+        return mean
+
+    @property
+    def sd(self) -> NDArray[np.float64]:
+        """Standard deviation over folds (divisor folds - 1)."""
+        sd: NDArray[np.float64] = self.scores.std(axis=1, ddof=1)
+        return sd
+
+    @property
+    def best_index(self) -> int:
+        """Combination of the highest mean, the first of equals."""
+        return int(np.argmax(self.mean))
+
+    @property
+    def best_options(self) -> dict[str, Any]:
+        """Options of the highest mean score."""
+        return dict(self.options[self.best_index])
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row a combination: its options, ``mean``, ``sd`` and ``best``."""
+        return [
+            {**options, "mean": float(mean), "sd": float(sd), "best": k == self.best_index}
+            for k, (options, mean, sd) in enumerate(
+                zip(self.options, self.mean, self.sd, strict=True)
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class SearchData:
+    """Training samples of both modalities, sketches first.
+
+    Attributes
+    ----------
+    features, labels : pairs of ndarray, (n_k, m_k) and (n_k,)
+    folds : pair of ndarray, (repeats, n_k)
+        The fold that holds each sample out.
+    curricula : pair of Curriculum or None
+    """
+
+    features: tuple[NDArray[Any], NDArray[Any]]
+    labels: tuple[NDArray[Any], NDArray[Any]]
+    folds: tuple[Rows, Rows]
+    curricula: tuple[Curriculum | None, Curriculum | None] = (None, None)
+
+
+def grid_search(
+    make_method: Callable[..., Any],
+    grid: Mapping[str, Sequence[Any]],
+    sketch_features: NDArray[Any],
+    image_features: NDArray[Any],
+    sketch_labels: Labels,
+    image_labels: Labels,
+    *,
+    sketch_groups: Labels | None = None,
+    image_groups: Labels | None = None,
+    sketch_curriculum: Curriculum | None = None,
+    image_curriculum: Curriculum | None = None,
+    held_out: HeldOut = "classes",
+    n_folds: int = 3,
+    n_repeats: int = 1,
+    score: str | Scorer = "rank_1",
+    metric: Metric = "cosine",
+    warm_start: bool = False,
+    seed: int = 0,
+    map: Callable[[Callable[[Job], Scores], Iterable[Job]], Iterable[Scores]] = map,
+) -> SearchResult:
+    """Score every combination of options on folds of the training samples.
+
+    For each fold, the method learns from the other folds; the fold's sketches then query the
+    fold's images, and an image of the same label is relevant.
+
+    Parameters
+    ----------
+    make_method : callable
+        Returns a method (`cppcl.methods.Method`) for options given as keywords: a class, or a
+        `functools.partial` that fixes other options. Must be picklable if `map` needs it.
+    grid : mapping of str to sequence
+        Values to try of each option; every combination is tried.
+    sketch_features, image_features : ndarray, (K, m_s) and (L, m_i)
+    sketch_labels, image_labels : array_like, (K,) and (L,)
+    sketch_groups, image_groups : array_like, (K,) and (L,), optional
+        With ``held_out='samples'``, samples of one group are held out together: name the
+        instance that ties a sketch to its picture. Give both or neither.
+    sketch_curriculum, image_curriculum : Curriculum, optional
+        Restricted to the training part of each fold.
+    held_out : {'classes', 'samples'}
+        'classes' holds out whole labels, as when testing on unseen ones (instance retrieval);
+        'samples' spreads the samples of each label over the folds (category retrieval).
+    n_folds : int
+        At least 2.
+    n_repeats : int
+        Divisions into folds, each drawn anew: more steady where samples are few.
+    score : str or callable
+        A score of `cppcl.retrieval.metrics.evaluate`, such as 'rank_1' or 'map', or a `Scorer`.
+    metric : {'cosine', 'l2'}
+        What ranks, where `score` is a name.
+    warm_start : bool
+        Fit descending values of `WARM_OPTION` one after the other, each from the dictionaries of
+        the one before, where the method's `fit` takes a `start`. Such a path is one job. It
+        saves initialisation, but the scores are not those of the same options fitted alone: few
+        rounds stay near where they start.
+    seed : int
+        Of the folds.
+    map : callable
+        As the builtin: applies a function to jobs, in any place, and returns the results in
+        order. Jobs are a few numbers; the function carries the features.
+
+    Returns
+    -------
+    SearchResult
+
+    Raises
+    ------
+    InputError
+        For an empty grid entry, fewer classes or samples than folds, options that the method
+        refuses, or a score that is not a number.
+    """
+    labels = np.asarray(sketch_labels), np.asarray(image_labels)
+    features = np.asarray(sketch_features), np.asarray(image_features)
+    for side, of_side, matrix in zip(("sketch", "image"), labels, features, strict=True):
+        if len(of_side) != len(matrix):
+            raise InputError(
+                f"{side}_labels has {len(of_side)} entries, but {side}_features has "
+                f"{len(matrix)} rows"
+            )
+    folds = repeated_folds(
+        *labels,
+        sketch_groups=sketch_groups,
+        image_groups=image_groups,
+        held_out=held_out,
+        n_folds=n_folds,
+        n_repeats=n_repeats,
+        seed=seed,
+    )
+    scorer = score if callable(score) else partial(score_by_name, score, metric)
+    data = SearchData(features, labels, folds, (sketch_curriculum, image_curriculum))
+    jobs = search_jobs(make_method, grid, warm_start=warm_start)
+    return gather_scores(grid, jobs, map(partial(score_job, make_method, data, scorer), jobs))
+
+
+def combinations(grid: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], ...]:
+    """Every combination of the values of a grid, the last option fastest."""
+    for name, values in grid.items():
+        if isinstance(values, str) or len(values) == 0:
+            raise InputError(f"grid[{name!r}]={values!r} must be a list of at least one value")
+        if len({repr(value) for value in values}) < len(values):
+            raise InputError(f"grid[{name!r}]={values!r} holds a value twice; give each once")
+    return tuple(
+        dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
+    )
+
+
+def search_jobs(
+    make_method: Callable[..., Any],
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    warm_start: bool = False,
+) -> list[Job]:
+    """Work of a search: each combination, or each path along `WARM_OPTION`.
+
+    Every combination is constructed once, so that one that is refused costs no training.
+    """
+    options = combinations(grid)
+    methods = [make_method(**chosen) for chosen in options]
+    warm = (
+        warm_start
+        and len(grid.get(WARM_OPTION, ())) > 1
+        and "start" in signature(methods[0].fit).parameters
+    )
+    paths: dict[Any, list[dict[str, Any]]] = {}
+    for number, chosen in enumerate(options):
+        rest = {name: value for name, value in chosen.items() if name != WARM_OPTION}
+        paths.setdefault(repr(rest) if warm else number, []).append(chosen)
+    if warm:
+        for path in paths.values():
+            path.sort(key=lambda chosen: chosen[WARM_OPTION], reverse=True)
+    return [Job(tuple(path), warm) for path in paths.values()]
+
+
+def gather_scores(
+    grid: Mapping[str, Sequence[Any]], jobs: Sequence[Job], scores: Iterable[Scores]
+) -> SearchResult:
+    """Put the scores of every job in their place."""
+    options = combinations(grid)
+    found = {
+        repr(chosen): values
+        for job, of_job in zip(jobs, scores, strict=True)
+        for chosen, values in zip(job.options, of_job, strict=True)
+    }
+    table = np.array([found[repr(chosen)] for chosen in options], dtype=np.float64)
+    if not np.isfinite(table).all():
+        worst, fold = np.argwhere(~np.isfinite(table))[0]
+        raise InputError(f"score of options {options[worst]} on fold {fold} is not a number")
+    return SearchResult(options, table, jobs[0].warm_start)
+
+
+def score_job(
+    make_method: Callable[..., Any], data: SearchData, scorer: Scorer, job: Job
+) -> list[list[float]]:
+    """Fit each combination of a job without each fold, and score it on the fold."""
+    scores: list[list[float]] = [[] for _ in job.options]
+    for repeat in zip(*data.folds, strict=True):
+        for fold in range(1 + max(of_side.max() for of_side in repeat)):
+            kept = [np.flatnonzero(of_side != fold) for of_side in repeat]
+            held_out = [np.flatnonzero(of_side == fold) for of_side in repeat]
+            of_fold = score_fold(make_method, data, scorer, job, fold, kept, held_out)
+            for of_options, score in zip(scores, of_fold, strict=True):
+                of_options.append(score)
+    return scores
+
+
+def score_fold(
+    make_method: Callable[..., Any],
+    data: SearchData,
+    scorer: Scorer,
+    job: Job,
+    fold: int,
+    kept: Sequence[Rows],
+    held_out: Sequence[Rows],
+) -> Iterator[float]:
+    """Fit each combination of a job on some rows, and score it on others."""
+    training = [
+        *(matrix[rows] for matrix, rows in zip(data.features, kept, strict=True)),
+        *(labels[rows] for labels, rows in zip(data.labels, kept, strict=True)),
+        *(
+            None if curriculum is None else curriculum.restrict(rows)
+            for curriculum, rows in zip(data.curricula, kept, strict=True)
+        ),
+    ]
+    sketches, images = held_out
+    method = None
+    for options in job.options:
+        start: dict[str, Any] = {"start": method} if job.warm_start and method is not None else {}
+        try:
+            method = make_method(**options).fit(*training, **start)
+        except InputError as error:
+            raise InputError(f"options {options}, fold {fold}: {error}") from error
+        yield float(
+            scorer(
+                method.encode_sketches(data.features[0][sketches]),
+                method.encode_images(data.features[1][images]),
+                data.labels[0][sketches],
+                data.labels[1][images],
+            )
+        )
+
+
+def score_by_name(
+    name: str,
+    metric: Metric,
+    sketch_codes: NDArray[Any],
+    image_codes: NDArray[Any],
+    sketch_labels: NDArray[Any],
+    image_labels: NDArray[Any],
+) -> float:
+    """Score of this name of `cppcl.retrieval.metrics.evaluate`."""
+    scores = evaluate(
+        sketch_codes, image_codes, sketch_labels.tolist(), image_labels.tolist(), metric=metric
+    ).scores
+    if name not in scores:
+        raise InputError(f"score={name!r} is not one of {tuple(scores)}")
+    return scores[name]

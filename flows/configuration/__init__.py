@@ -1,0 +1,1 @@
+"""The typed configuration of experiments, and how it is read."""

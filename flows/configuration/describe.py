@@ -1,0 +1,113 @@
+"""Every option of an experiment in words, taken from the models that read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from flows.configuration.experiment import Experiment
+from flows.configuration.options import Options, PairOptions
+
+Row = tuple[str, str, str]
+"""Name, value and meaning of an option."""
+
+
+def all_options() -> dict[str, list[Row]]:
+    """Default and meaning of every option that an experiment may have, by where it stands.
+
+    Names that the experiment chooses read NAME.
+    """
+    places: dict[type[Options], dict[str, None]] = {}
+
+    def walk(model: type[Options], place: str) -> None:
+        for part in parts_of(model):
+            places.setdefault(part, {})[place] = None
+        for name, field in model.model_fields.items():
+            below = f"{place}.{name}" if place else name
+            for nested in nested_models(field.annotation):
+                walk(nested, f"{below}.NAME" if get_origin(field.annotation) is dict else below)
+
+    walk(Experiment, "")
+    return {
+        title(model, ", ".join(where)): [
+            (name, default_of(field), meaning_of(field))
+            for name, field in model.model_fields.items()
+        ]
+        for model, where in places.items()
+    }
+
+
+def options_of(experiment: Experiment) -> dict[str, list[Row]]:
+    """Value and meaning of every option of one experiment, by where it stands."""
+    sections: dict[str, list[Row]] = {}
+
+    def walk(options: Options, place: str) -> None:
+        rows = sections[title(type(options), place)] = []
+        for name, field in type(options).model_fields.items():
+            below = f"{place}.{name}" if place else name
+            value = getattr(options, name)
+            if isinstance(value, Options):
+                walk(value, below)
+            elif isinstance(value, dict) and value:
+                for key, item in value.items():
+                    if isinstance(item, Options):
+                        walk(item, f"{below}.{key}")
+                    else:
+                        rows.append((f"{name}.{key}", as_text(item), meaning_of(field)))
+            else:
+                rows.append((name, as_text(value), meaning_of(field)))
+
+    walk(experiment, "")
+    return {place: rows for place, rows in sections.items() if rows}
+
+
+def parts_of(model: type[Options]) -> tuple[type[Options], ...]:
+    """Models that hold its options: of a score, those of pairs and those of its extractor."""
+    return model.__bases__ if issubclass(model, PairOptions) else (model,)
+
+
+def nested_models(annotation: Any) -> Iterator[type[Options]]:
+    """Models that an annotation names, however deep."""
+    if isinstance(annotation, type) and issubclass(annotation, Options):
+        yield annotation
+    else:
+        for part in get_args(annotation):
+            yield from nested_models(part)
+
+
+def title(model: type[Options], place: str) -> str:
+    """Where options stand, and which of several models that may stand there they are."""
+    name, field = next(iter(model.model_fields.items()))
+    if get_origin(field.annotation) is Literal:
+        return f"{place} ({name}: {field.default})"
+    return place or "experiment"
+
+
+def default_of(field: FieldInfo) -> str:
+    """Value of an option that is not given."""
+    if field.is_required():
+        return "required"
+    return "below" if isinstance(field.default, Options) else as_text(field.default)
+
+
+def as_text(value: Any) -> str:
+    """Value as YAML takes it."""
+    if isinstance(value, str | Path):
+        return str(value) or '""'
+    return json.dumps(value)
+
+
+def meaning_of(field: FieldInfo) -> str:
+    """Description of an option, with the words that it takes."""
+    choices = [
+        str(choice)
+        for part in (field.annotation, *get_args(field.annotation))
+        if get_origin(part) is Literal
+        for choice in get_args(part)
+    ]
+    words = f"one of {', '.join(choices)}" if len(choices) > 1 else ""
+    return "; ".join(filter(None, [(field.description or "").rstrip("."), words]))

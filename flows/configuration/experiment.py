@@ -1,0 +1,354 @@
+"""The one typed configuration of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from cppcl.datasets import DATASETS
+from cppcl.methods import METHODS
+from cppcl.retrieval.exact import Metric
+from cppcl.validation import suggestion
+from flows.configuration.options import (
+    Options,
+    any_of,
+    check_cluster,
+    check_name,
+    check_size,
+    distinct,
+)
+from flows.configuration.published import PublishedOptions
+from flows.configuration.sides import CurriculumOptions, Sides
+
+DataSetOptions = any_of(DATASETS, discriminator="name")
+MethodOptions = any_of(METHODS, discriminator="method", compared=True)
+
+Name = Annotated[str, AfterValidator(check_name)]
+Seeds = Annotated[tuple[int, ...], AfterValidator(distinct)]
+Ranks = Annotated[tuple[Annotated[int, Field(ge=1)], ...], AfterValidator(distinct)]
+Size = Annotated[str, AfterValidator(check_size)]
+
+
+def _check_n_train(n_train: int | float) -> int | float:
+    if isinstance(n_train, float) and n_train >= 1:
+        raise ValueError(f"n_train={n_train} must be a whole number of groups or a share below 1")
+    return n_train
+
+
+def _check_amount(amount: int | float | None) -> int | float | None:
+    if amount is not None and (amount < 0 or (isinstance(amount, float) and not 0 < amount < 1)):
+        raise ValueError(f"{amount} must be a whole number of samples or a share below 1")
+    return amount
+
+
+Amount = Annotated[int | float | None, AfterValidator(_check_amount)]
+
+
+class InstanceSplit(Options):
+    """Unseen instances: whole groups are held out, and relevance is by group."""
+
+    rule: Literal["instance"] = Field(
+        "instance", description="Unseen instances: whole groups are held out"
+    )
+    seeds: Seeds = Field((0, 1, 2), min_length=1, description="One split a seed")
+    n_train: Annotated[int | float, AfterValidator(_check_n_train)] = Field(
+        0.5, gt=0, description="Training groups: a number, or a share below 1"
+    )
+
+
+class CategorySplit(Options):
+    """New pictures of known classes: relevance is by label."""
+
+    rule: Literal["category"] = Field("category", description="New pictures of known classes")
+    seeds: Seeds = Field((0, 1, 2), min_length=1, description="One split a seed")
+    train_share: float = Field(0.5, gt=0, lt=1, description="Share of each class that trains")
+    minimum_groups: int = Field(
+        10, ge=2, description="Classes with fewer instances in both modalities are left out"
+    )
+
+
+class CountedSplit(Options):
+    """So many samples a class train, so many are the test: relevance is by label."""
+
+    rule: Literal["counted"] = Field(
+        "counted", description="So many samples of each class, as publications state it"
+    )
+    seeds: Seeds = Field((0, 1, 2), min_length=1, description="One split a seed")
+    train_sketches: Amount = Field(
+        None, description="Training sketches a class, null for the rest"
+    )
+    train_images: Amount = Field(None, description="Training images a class, null for the rest")
+    test_sketches: Amount = Field(None, description="Test sketches a class, null for the rest")
+    test_images: Amount = Field(None, description="Test images a class, null for the rest")
+    sketch_order: Literal["random", "name"] = Field(
+        "random", description="Test sketches are drawn, or the last ones by name"
+    )
+
+
+class UnseenSplit(Options):
+    """Whole classes are held out (zero-shot): relevance is by label."""
+
+    rule: Literal["unseen"] = Field("unseen", description="Classes that training never sees")
+    seeds: Seeds = Field((0,), min_length=1, description="One split a seed")
+    n_labels: int = Field(30, ge=1, description="Test classes, drawn where labels is empty")
+    minimum_images: int = Field(400, ge=1, description="Images of a class that may be drawn")
+    labels: tuple[str, ...] = Field((), description="Test classes, where they are published")
+
+
+class FileSplit(Options):
+    """A split that a file names."""
+
+    rule: Literal["file"] = Field("file", description="A split that a file names")
+    seeds: Seeds = Field((0,), min_length=1, description="What {seed} in path stands for")
+    path: str = Field(description="JSON file, or a split that comes along (cufs-official)")
+    target: Literal["groups", "labels"] = Field(
+        "labels", description="Whether instances or classes are relevant"
+    )
+
+
+SplitOptions = Annotated[
+    InstanceSplit | CategorySplit | CountedSplit | UnseenSplit | FileSplit,
+    Field(discriminator="rule"),
+]
+
+
+def _name_methods(methods: Any) -> Any:
+    """Let the key of a method stand for its registered name."""
+    if not isinstance(methods, Mapping):
+        return methods
+    return {
+        key: {"method": key, **(options or {})}
+        if options is None or isinstance(options, Mapping)
+        else options
+        for key, options in methods.items()
+    }
+
+
+class Protocol(Options):
+    """One way of splitting and scoring, with the methods compared under it."""
+
+    description: str = Field("", description="One sentence for the report")
+    split: SplitOptions = Field(description="What is held out, and what is relevant")
+    methods: Annotated[
+        dict[Name, MethodOptions], BeforeValidator(_name_methods), Field(min_length=1)
+    ] = Field(description="Methods by the name that tables show; the first is the one served")
+    published: PublishedOptions | None = Field(
+        None, description="Scores of a publication, shown beside ours"
+    )
+
+    @model_validator(mode="after")
+    def check_published(self) -> Self:
+        """Refuse published scores of methods that are not here."""
+        if self.published:
+            self.published.check_methods(self.methods)
+        return self
+
+    @property
+    def target(self) -> Literal["groups", "labels"]:
+        """Column of the sample table that says which pictures belong together."""
+        if isinstance(self.split, FileSplit):
+            return self.split.target
+        return "groups" if self.split.rule == "instance" else "labels"
+
+    @property
+    def held_out(self) -> Literal["classes", "samples"]:
+        """What folds of training rows hold out, so that they are like the test."""
+        unseen = self.target == "groups" or self.split.rule == "unseen"
+        return "classes" if unseen else "samples"
+
+
+class Tuning(Options):
+    """How options are chosen for methods with a grid: by cross-validation on training rows."""
+
+    n_folds: int = Field(3, ge=2, description="Folds, each held out once")
+    n_repeats: int = Field(1, ge=1, description="Divisions into folds, where samples are few")
+    held_out: Literal["auto", "classes", "samples"] = Field(
+        "auto", description="Whole classes or instances, or samples of each; as the split does"
+    )
+    score: Literal["auto", "rank_1", "rank_5", "rank_10", "map"] = Field(
+        "auto", description="What is best: rank_1 of instances, map of classes"
+    )
+    warm_start: bool = Field(
+        False, description="Fit descending values of alpha from one another, not each alone"
+    )
+    seed: int = Field(0, ge=0, description="Seed of the folds")
+
+    def settled(self, protocol: Protocol) -> dict[str, Any]:
+        """Options of the search under a protocol, 'auto' replaced."""
+        options = self.model_dump()
+        if self.held_out == "auto":
+            options["held_out"] = protocol.held_out
+        if self.score == "auto":
+            options["score"] = "rank_1" if protocol.target == "groups" else "map"
+        return options
+
+
+class Evaluation(Options):
+    """How codes are ranked and scored."""
+
+    metric: Metric = Field("cosine", description="Similarity of codes")
+    ranks: Ranks = Field((1, 5, 10), min_length=1, description="k of each rank-k")
+    seed: int = Field(0, ge=0, description="Seed of the shuffle that breaks ties")
+
+
+class ReportOptions(Options):
+    """What the report shows besides scores."""
+
+    queries: int = Field(8, ge=0, description="Query sketches in the grid of each protocol")
+    nearest: int = Field(5, ge=1, description="Pictures shown for each query")
+    seed: int = Field(0, ge=0, description="Seed of the choice of queries")
+
+
+class TlsFiles(Options):
+    """PEM files for a cluster at a tls:// address."""
+
+    ca: str | None = Field(None, description="Certificate of the authority, a PEM file")
+    certificate: str | None = Field(None, description="Certificate of this client, a PEM file")
+    private_key: str | None = Field(None, description="Key of that certificate, a PEM file")
+
+
+class SlurmOptions(Options):
+    """What the jobs of cluster=slurm ask for."""
+
+    queue: str | None = Field(None, description="Partition; that of the site if none")
+    account: str | None = Field(None, description="Account that is charged")
+    walltime: str = Field("04:00:00", description="Longest time of a job")
+    directives: tuple[str, ...] = Field((), description="Further lines after #SBATCH")
+    gpu_directives: tuple[str, ...] = Field(
+        ("--gres=gpu:1",), description="Further lines of jobs with a GPU"
+    )
+
+
+class KubernetesOptions(Options):
+    """Pods of cluster=kubernetes, by the Dask operator."""
+
+    container: str = Field("cppcl", description="Image of the pods, with the same cppcl installed")
+    namespace: str | None = Field(None, description="Namespace; that of the context if none")
+
+
+class Compute(Options):
+    """Where and how much at once; changes no result and no key."""
+
+    cluster: Annotated[str, AfterValidator(check_cluster)] = Field(
+        "local",
+        description="local; the address of a Dask scheduler, tcp://host:8786 or tls://host:8786; "
+        "ssh://host1,host2; slurm; or kubernetes",
+    )
+    workers: int | None = Field(
+        None, ge=1, description="Workers that are started; default one a core, or one a host"
+    )
+    gpu_workers: int | None = Field(
+        None,
+        ge=0,
+        description="Workers with a GPU; default one where this machine has one",
+    )
+    memory_per_worker: Size = Field("3GiB", description="Memory that such a worker may use")
+    max_bad_share: float = Field(
+        0.1, ge=0, le=1, description="Share of pictures that may fail before the run fails"
+    )
+    scheduler_host: str | None = Field(
+        None, description="Address at which workers on other machines reach this one"
+    )
+    performance_report: str | None = Field(
+        None, description="HTML file for Dask's record of tasks and workers"
+    )
+    tls: TlsFiles = Field(TlsFiles(), description="Files for a tls:// address")
+    slurm: SlurmOptions = Field(SlurmOptions(), description="What jobs of SLURM ask for")
+    kubernetes: KubernetesOptions = Field(KubernetesOptions(), description="Pods of Kubernetes")
+
+    @model_validator(mode="after")
+    def check_tls(self) -> Self:
+        """Refuse an encrypted address without what it is reached with."""
+        if self.cluster.startswith("tls://"):
+            for name, path in self.tls.model_dump().items():
+                if path is None:
+                    raise ValueError(
+                        f"cluster {self.cluster!r} needs tls.{name}: "
+                        f"{TlsFiles.model_fields[name].description}"
+                    )
+        return self
+
+
+class Experiment(Options):
+    """Everything that decides the result of a run."""
+
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=80, description="Name of the experiment"
+    )
+    dataset: DataSetOptions = Field(description="Data set and its options")
+    longest_side: int = Field(
+        256, ge=8, description="Pictures are reduced to this longest side, in pixels"
+    )
+    block_rows: int = Field(32, ge=1, description="Pictures in one block of extraction")
+    features: Sides = Field(description="What is extracted from pictures")
+    more_features: dict[Name, Sides] = Field(
+        {}, description="Other pairs, by the name that methods ask for them (features: NAME)"
+    )
+    curriculum: CurriculumOptions | None = Field(
+        None, description="Scores and pairs; none where samples cannot be scored"
+    )
+    protocols: dict[Name, Protocol] = Field(
+        min_length=1, description="Splits and methods, by the name that tables show"
+    )
+    tuning: Tuning = Field(Tuning(), description="How options are chosen where there is a grid")
+    evaluation: Evaluation = Field(
+        Evaluation(), validate_default=True, description="How codes are ranked and scored"
+    )
+    report: ReportOptions = Field(ReportOptions(), description="What the report shows")
+    compute: Compute = Field(Compute(), description="Where it is computed; changes no result")
+
+    @field_validator("evaluation")
+    @classmethod
+    def check_ranks(cls, evaluation: Evaluation, info: ValidationInfo) -> Evaluation:
+        """Refuse ranks without those that are published."""
+        for name, protocol in info.data.get("protocols", {}).items():
+            published = protocol.published
+            if published and published.rank not in {None, *evaluation.ranks}:
+                raise ValueError(
+                    f"ranks={list(evaluation.ranks)} lacks {published.rank}, which "
+                    f"protocols.{name}.published.score={published.score} needs; add it"
+                )
+        return evaluation
+
+    @field_validator("protocols")
+    @classmethod
+    def check_features(
+        cls, protocols: dict[str, Protocol], info: ValidationInfo
+    ) -> dict[str, Protocol]:
+        """Refuse methods on features that are not there."""
+        known = info.data.get("more_features", {})
+        for name, protocol in protocols.items():
+            for method, options in protocol.methods.items():
+                if options.features not in {None, *known}:
+                    raise ValueError(
+                        f"{name}.methods.{method}.features={options.features} is not in "
+                        f"more_features ({', '.join(known) or 'empty'})"
+                        f"{suggestion(options.features, known)}; add it there"
+                    )
+        return protocols
+
+    @model_validator(mode="after")
+    def check_annotator(self) -> Self:
+        """Refuse a simulated annotator where there is nothing to look at."""
+        simulated = self.curriculum and self.curriculum.sketch_source == "simulated"
+        if simulated and self.dataset.registered_name == "matrices":
+            raise ValueError(
+                "curriculum.sketch_source=simulated looks at pictures, and the data set "
+                "'matrices' has none; use scores, or answers with sketch_answers"
+            )
+        return self
+
+    def without_places(self) -> dict[str, Any]:
+        """Plain data that decides the result: neither where files lie nor where it is computed."""
+        files = {"sketch_answers", "image_answers"}
+        data = self.model_dump(mode="json", exclude={"compute": True, "curriculum": files})
+        return {**data, "dataset": {"name": self.dataset.name, **self.dataset.key_parameters()}}

@@ -1,0 +1,251 @@
+"""Read an experiment, or an extractor, with overrides and errors a person can act on."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from cppcl.errors import InputError
+from cppcl.features import make_extractor
+from cppcl.validation import did_you_mean
+from flows.configuration.experiment import Experiment, FileSplit
+from flows.configuration.extractors import read_extractor
+from flows.configuration.options import Options, RegisteredOptions
+
+Read = TypeVar("Read", bound=Options)
+
+YAML_SUFFIXES = (".yaml", ".yml")
+"""Endings of files that experiments and reproductions are read from."""
+
+NAMED = {"missing", "value_error"}
+"""Kinds of errors whose message leaves no value to be shown."""
+
+CHOOSING = {"name", "sketch", "image"}
+"""Last parts of the paths of options that choose an extractor."""
+
+
+class Loader(yaml.SafeLoader):
+    """Safe loader that refuses a key given twice: YAML forbids it, PyYAML takes the last."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Compose a mapping and look at its keys before merge keys (<<) are resolved."""
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                if (key.tag, key.value) in seen:
+                    raise yaml.MarkedYAMLError(
+                        problem=f"the key {key.value!r} is given twice",
+                        problem_mark=key.start_mark,
+                    )
+                seen.add((key.tag, key.value))
+        return node
+
+
+def packaged_experiments() -> dict[str, str]:
+    """YAML text of every experiment that comes with the package, by name."""
+    folder = resources.files("flows") / "experiments"
+    return {
+        item.name.removesuffix(".yaml"): item.read_text(encoding="utf-8")
+        for item in sorted(folder.iterdir(), key=lambda item: item.name)
+        if item.name.endswith(".yaml")
+    }
+
+
+def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
+    """Experiment named by a packaged name or a YAML file, with ``key=value`` overrides.
+
+    Parameters
+    ----------
+    source : str
+        ``emoji``, ... or the path of a YAML file. Paths inside a file are relative to it.
+    overrides : sequence of str
+        ``key=value``. A key is a dotted path or any ending of one (``alpha``, ``cprl.alpha``):
+        every option of the configuration that ends so is set. What describes a side and what
+        scores it are never chosen by one override: ``features.sketch.name`` says which is meant.
+
+    Raises
+    ------
+    InputError
+        If the experiment, an option or a value does not exist; the message names it.
+    """
+    packaged = packaged_experiments()
+    path = Path(source)
+    if path.suffix in YAML_SUFFIXES:
+        if not path.is_file():
+            raise InputError(f"experiment file {source!r} does not exist")
+        text, folder = _read(path), path.parent
+    elif source in packaged:
+        text, folder = packaged[source], None
+    else:
+        raise InputError(
+            f"experiment {source!r} is neither one of {', '.join(packaged)} nor a .yaml file"
+            + did_you_mean(source, packaged)
+        )
+    try:
+        data = yaml.load(text, Loader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{source} is not valid YAML: {error}") from error
+    if not isinstance(data, dict):
+        raise InputError(f"{source} must hold a mapping of options, not {type(data).__name__}")
+    experiment = _validate(source, data)
+    if folder is not None:
+        data = _absolute_paths(data, experiment, folder)
+    for override in overrides:
+        _apply(data, experiment, override)
+    return _validate(source, data) if overrides or folder is not None else experiment
+
+
+def load_extractor(name: str, overrides: Sequence[str] = ()) -> RegisteredOptions:
+    """Options of an extractor of a name, or of a combination, with ``key=value`` overrides.
+
+    Raises
+    ------
+    InputError
+        If the extractor, an option or a value does not exist; the message names it.
+    """
+    make_extractor(name)
+    what, data = f"feature extractor {name!r}", {"name": name}
+    options = _checked(what, data, read_extractor)
+    for override in overrides:
+        _apply(data, options, override, "the extractor")
+    return _checked(what, data, read_extractor) if overrides else options
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
+    except PermissionError as error:
+        raise InputError(f"{path}: not allowed to read it; change its permissions") from error
+
+
+def _validate(source: str, data: dict[str, Any]) -> Experiment:
+    return _checked(f"experiment {source!r}", data, Experiment.model_validate)
+
+
+def _checked(what: str, data: dict[str, Any], read: Callable[[Any], Read]) -> Read:
+    try:
+        return read(data)
+    except ValidationError as error:
+        lines = [
+            f"  {'.'.join(str(part) for part in item['loc'])}: "
+            + item["msg"].removeprefix("Value error, ")
+            # A class that refuses a value names it itself.
+            + (f" (got {item['input']!r})" if item["type"] not in NAMED else "")
+            for item in error.errors(include_url=False)
+        ]
+        raise InputError(f"{what} is not valid:\n" + "\n".join(lines)) from error
+
+
+def _absolute_paths(data: dict[str, Any], experiment: Experiment, folder: Path) -> dict[str, Any]:
+    """Make relative paths of data set, answers and split files relative to the YAML's folder."""
+    options = dict(data["dataset"])
+    for name in options:
+        value = getattr(experiment.dataset, name)
+        if isinstance(value, Path) and not value.is_absolute():
+            options[name] = str((folder / value).absolute())
+    protocols = dict(data["protocols"])
+    for name, protocol in experiment.protocols.items():
+        split = protocol.split
+        if isinstance(split, FileSplit) and split.path.endswith(".json"):
+            path = str((folder / split.path).absolute())
+            protocols[name] = {
+                **protocols[name],
+                "split": {**protocols[name]["split"], "path": path},
+            }
+    data = {**data, "dataset": options, "protocols": protocols}
+    if experiment.curriculum:
+        files = experiment.curriculum.answers().items()
+        answers = {
+            f"{modality}_answers": str((folder / path).absolute()) for modality, path in files
+        }
+        data["curriculum"] = {**data["curriculum"], **answers}
+    return data
+
+
+def option_paths(options: Options) -> Iterator[tuple[str, ...]]:
+    """Path of every option and group of options, as tuples of names."""
+
+    def walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        if path:
+            yield path
+        if isinstance(value, dict):
+            for key, item in value.items():
+                yield from walk(item, (*path, key))
+
+    yield from walk(options.model_dump(mode="json"), ())
+
+
+def _apply(
+    data: dict[str, Any], options: Options, override: str, owner: str = "the experiment"
+) -> None:
+    key, separator, text = override.partition("=")
+    wanted = tuple(key.strip().split("."))
+    if not separator or not all(wanted):
+        raise InputError(f"--set {override!r} must read key=value")
+    paths = list(option_paths(options))
+    matches = [wanted] if wanted in paths else [p for p in paths if p[-len(wanted) :] == wanted]
+    if not matches:
+        endings = {".".join(path[-n:]) for path in paths for n in range(1, len(path) + 1)}
+        near = difflib.get_close_matches(key, sorted(endings), n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise InputError(f"--set {key}: {owner} has no such option{hint}")
+    _refuse_two_roles(key, matches)
+    for path in matches:
+        part = data
+        for name in path[:-1]:
+            # A copy: what an alias of YAML repeats elsewhere stays as it is there.
+            found = part.get(name)
+            part[name] = dict(found) if isinstance(found, dict) else {}
+            part = part[name]
+        part[path[-1]] = _value(override, text.strip(), _takes_text(options, path))
+
+
+def _refuse_two_roles(key: str, matches: Sequence[tuple[str, ...]]) -> None:
+    """Refuse to choose one extractor as the feature and as the score of a side.
+
+    A score is one value a picture, so that hardly any extractor is meant as both, and the run
+    would say so only after extraction.
+    """
+    chosen = [path for path in matches if path[-1] in CHOOSING]
+    if len({path[0] == "curriculum" for path in chosen}) == 2:
+        names = [".".join(path) for path in chosen]
+        raise InputError(
+            f"--set {key}: it could mean {', '.join(names[:-1])} or {names[-1]}, what describes "
+            "pictures or what scores them; write in full which"
+        )
+
+
+def _value(override: str, text: str, is_text: bool) -> Any:
+    """Value of an override: YAML, but for names and paths what was typed, '#' and all."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"--set {override!r}: the value is not valid Unicode") from error
+    if is_text and text not in {"", "~", "null"} and text[0] not in "\"'":
+        return text
+    try:
+        return yaml.load(text, Loader)
+    except yaml.YAMLError as error:
+        raise InputError(f"--set {override!r}: the value is not valid YAML: {error}") from error
+
+
+def _takes_text(options: Options, path: tuple[str, ...]) -> bool:
+    """Whether an option is a name or a path, never a number."""
+    owner: Any = options
+    for name in path[:-1]:
+        owner = owner[name] if isinstance(owner, dict) else getattr(owner, name)
+    if not isinstance(owner, BaseModel):
+        return False
+    annotation = type(owner).model_fields[path[-1]].annotation
+    either = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ()
+    return bool({str, Path} & {annotation, *either})

@@ -1,0 +1,302 @@
+"""Typed option models, derived from the constructors of registered classes.
+
+A feature, data set or method is added by one file and one registry line: what its constructor
+takes becomes what a YAML file, the command line and the Prefect form accept, and what it refuses
+is refused before anything runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    create_model,
+    model_validator,
+)
+
+from cppcl.features import make_extractor
+from cppcl.features.learning import LearningExtractor
+from cppcl.retrieval.exact import Metric
+from cppcl.validation import suggestion
+from flows.configuration.grids import Grid, check_grid, grid_reader
+from tasks.cluster.kinds import KINDS
+
+GRID = "tune"
+"""Field of a method that holds its grid."""
+
+COMPARED: dict[str, Any] = {
+    "features": (
+        str | None,
+        Field(None, description="Pair of more_features that it learns from; the main one if none"),
+    ),
+    "metric": (
+        Metric | None,
+        Field(None, description="Similarity of its codes; that of the evaluation if none"),
+    ),
+}
+"""Fields of a method, beside the arguments of its constructor and its grid."""
+
+LEARNING: dict[str, Any] = {
+    "learn_from": (
+        Literal["sketch", "image"],
+        Field(
+            "sketch",
+            description="Whose extractor learns, with its options and from its training pictures, "
+            "what this one describes by",
+        ),
+    ),
+    "learned": (
+        str | None,
+        Field(
+            None,
+            description="Key of an artifact of the stage learn to use instead, in all splits "
+            "(cppcl store ls learn)",
+        ),
+    ),
+}
+"""Fields of a class that may learn, beside the arguments of its constructor."""
+
+
+def check_name(name: str) -> str:
+    """Refuse names that tables, files and dotted keys could not hold."""
+    if not re.fullmatch(r"\w[\w +-]{0,39}", name) or name == "chance":
+        raise ValueError(
+            f"name {name!r} must be at most 40 letters, digits, '_', '-', '+' or spaces, begin "
+            "with a letter or digit, and not be 'chance', the name of the level of chance"
+        )
+    return name
+
+
+LEAST_MEMORY = 256 * 2**20
+"""Memory below which a worker does not even start, in bytes."""
+
+
+def check_size(size: str) -> str:
+    """Refuse what is no amount of memory that a worker can live on."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b\s*", size.lower())
+    if not match:
+        raise ValueError(f"size {size!r} must be a number and a unit, such as '3GiB' or '800MB'")
+    number, prefix, binary = match.groups()
+    n_bytes = float(number) * (1024 if binary else 1000) ** ("kmgt".index(prefix) + 1)
+    if n_bytes < LEAST_MEMORY:
+        raise ValueError(f"size {size!r} is less than a worker needs to start, 256MiB")
+    return size
+
+
+SCHEMES = ("tcp://", "tls://", "ssh://")
+
+
+def is_place(text: str) -> bool:
+    """Whether it reads ``[user@]host[:port]``."""
+    place = re.fullmatch(r"(?:[^@\s]+@)?(?:\[[0-9A-Fa-f:]+\]|[^:,@\s]+)(?::(\d+))?", text.strip())
+    return place is not None and int(place[1] or 1) in range(1, 65536)
+
+
+def check_cluster(where: str) -> str:
+    """Refuse what is neither a kind of cluster nor an address of one."""
+    if where in KINDS:
+        return where
+    scheme, _, places = where.partition("//")
+    if f"{scheme}//" in SCHEMES:
+        hosts = places.split(",") if scheme == "ssh:" else [places]
+        if all(map(is_place, hosts)):
+            return where
+    raise ValueError(
+        f"cluster {where!r} must be {', '.join(KINDS)}, or an address such as "
+        f"tcp://host:8786, tls://host:8786 or ssh://host1,host2"
+        + ("" if "://" in where else suggestion(where, KINDS))
+    )
+
+
+def distinct(values: tuple[int, ...]) -> tuple[int, ...]:
+    """Refuse repetitions: they would count twice in means and standard deviations."""
+    if repeated := sorted({value for value in values if values.count(value) > 1}):
+        raise ValueError(f"{', '.join(map(str, repeated))} occurs more than once in {values}")
+    return values
+
+
+class Options(BaseModel):
+    """Base of every part of the configuration: frozen, and unknown fields are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def refuse_flags_for_numbers(cls, data: Any) -> Any:
+        """Refuse true and false, in YAML also yes, no, on and off, where a number is meant."""
+        for name, field in cls.model_fields.items() if isinstance(data, Mapping) else ():
+            kinds = set(get_args(field.annotation)) or {field.annotation}
+            if isinstance(data.get(name), bool) and kinds & {int, float} and bool not in kinds:
+                raise ValueError(f"{name}={data[name]} must be a number")
+        return data
+
+
+class PairOptions(Options):
+    """Options of the pairs of one side, beside those of its score."""
+
+    delta: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Least difference of scores of a pair of this side; that of both sides if "
+        "none",
+    )
+    rho: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Share of this side's admissible pairs that a sample keeps, 0 for no pairs "
+        "by its scores; that of both sides if none",
+    )
+
+
+PAIRING = tuple(PairOptions.model_fields)
+"""Names of the options of pairs that each side may have for itself."""
+
+
+class RegisteredOptions(Options):
+    """Options of one registered class; the discriminating field names the class."""
+
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments for the class's constructor."""
+        beside = {type(self).discriminator(), GRID, *COMPARED, *LEARNING, *PAIRING}
+        return self.model_dump(exclude=beside)
+
+    def key_parameters(self) -> dict[str, Any]:
+        """Arguments that belong in a key: JSON values, where files lie left out."""
+        return {
+            name: value
+            for name, value in self.model_dump(mode="json").items()
+            if name != type(self).discriminator() and not self._is_place(name)
+        }
+
+    def _is_place(self, name: str) -> bool:
+        """Whether a field says where a file lies, or would if it were given."""
+        annotation = type(self).model_fields[name].annotation
+        return isinstance(getattr(self, name), Path) or Path in get_args(annotation)
+
+    @property
+    def learns(self) -> bool:
+        """Whether what these options make learns from training pictures before it is used."""
+        if not LEARNING.keys() <= type(self).model_fields.keys():
+            return False
+        return make_extractor(self.registered_name, self.arguments()).learns
+
+    @property
+    def registered_name(self) -> str:
+        """Name of the class in its registry."""
+        return str(getattr(self, type(self).discriminator()))
+
+    @classmethod
+    def discriminator(cls) -> str:
+        """Name of the field that names the class."""
+        return next(iter(cls.model_fields))
+
+
+def options_model(
+    name: str, registered: type, *, discriminator: str, compared: bool = False
+) -> type[RegisteredOptions]:
+    """Model of one class's constructor arguments.
+
+    Parameters
+    ----------
+    name : str
+        Name in the registry, the only value that the discriminating field takes.
+    registered : type
+        Class whose constructor takes annotated keyword arguments.
+    discriminator : str
+        Name of the field that tells registered classes apart.
+    compared : bool
+        Whether it is a method: features, a metric and a grid may be given beside the options.
+    """
+    arguments = constructor_fields(registered)
+    fields: dict[str, Any] = {
+        discriminator: (Literal[name], Field(name, description=summary(registered))),
+        **arguments,
+    }
+    if may_learn(registered):
+        fields |= LEARNING
+    if compared:
+        fields |= COMPARED
+        hints = {argument: kind for argument, (kind, _) in arguments.items()}
+        reader = BeforeValidator(grid_reader(name, hints))
+        meaning = "Values to try of options: the best is chosen on training rows and trained"
+        fields[GRID] = (Annotated[Grid | None, reader], Field(None, description=meaning))
+
+    def check_by_constructing(self: RegisteredOptions) -> RegisteredOptions:
+        registered(**self.arguments())
+        check_grid(registered, self.arguments(), getattr(self, GRID, None))
+        return self
+
+    title = "".join(part.title() for part in name.split("_")) + "Options"
+    checks: dict[str, Any] = {"check": model_validator(mode="after")(check_by_constructing)}
+    return create_model(title, __base__=RegisteredOptions, __validators__=checks, **fields)
+
+
+def constructor_fields(registered: type) -> dict[str, Any]:
+    """Type, default and meaning of every argument of a class's constructor, as pydantic fields."""
+    hints = get_type_hints(registered.__init__)  # type: ignore[misc]
+    meanings = documented_parameters(registered)
+    fields: dict[str, Any] = {}
+    for parameter in list(inspect.signature(registered.__init__).parameters.values())[1:]:  # type: ignore[misc]
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        field = Field(default, description=meanings.get(parameter.name))
+        fields[parameter.name] = (hints[parameter.name], field)
+    return fields
+
+
+def may_learn(registered: type) -> bool:
+    """Whether a class learns from training pictures, with any options."""
+    return issubclass(registered, LearningExtractor)
+
+
+def summary(documented: type) -> str:
+    """First line of a class's docstring."""
+    return (inspect.getdoc(documented) or "").partition("\n")[0].replace("`", "")
+
+
+def documented_parameters(documented: type) -> dict[str, str]:
+    """Meaning of each parameter in the numpydoc docstrings of a class and its bases."""
+    meanings: dict[str, str] = {}
+    for base in reversed(documented.__mro__):
+        text = inspect.cleandoc(vars(base).get("__doc__") or "")
+        section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+$|\Z)", text, re.M | re.S)
+        names: list[str] = []
+        for line in section[1].splitlines() if section else ():
+            if line[:1].strip():
+                names = line.partition(" :")[0].split(", ")
+                meanings.update(dict.fromkeys(names, ""))
+            else:
+                meanings.update({n: f"{meanings[n]} {line.strip()}".strip() for n in names})
+    return {name: meaning.replace("`", "") for name, meaning in meanings.items()}
+
+
+def models_of(
+    registry: Mapping[str, type], *, discriminator: str, compared: bool = False
+) -> list[type[RegisteredOptions]]:
+    """Option models of every class of a registry."""
+    return [
+        options_model(n, c, discriminator=discriminator, compared=compared)
+        for n, c in registry.items()
+    ]
+
+
+def any_of(registry: Mapping[str, type], *, discriminator: str, compared: bool = False) -> Any:
+    """Union of the option models of a registry, told apart by ``discriminator``."""
+    models = models_of(registry, discriminator=discriminator, compared=compared)
+    return one_of(models, discriminator=discriminator)
+
+
+def one_of(models: Sequence[type[Options]], *, discriminator: str) -> Any:
+    """Union of models, told apart by ``discriminator``."""
+    return Annotated[reduce(or_, models), Field(discriminator=discriminator)]

@@ -1,0 +1,192 @@
+"""Sending one artifact to a remote and fetching one; whatever stops either, the next goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
+
+from storage.artifact import MANIFEST, Artifact, contents
+from storage.errors import DamagedArtifactError
+from storage.files import (
+    TEMPORARY_SUFFIX,
+    explained,
+    sealed,
+    sha256_of_file,
+    write_atomically,
+)
+from storage.recipe import Reference
+from storage.remote.inventory import Entry, Inventory
+from storage.remote.objects import N_CONNECTIONS, FlawedObjectError, Remote, Stored
+from storage.verification import Problem, problems, remove_strays
+
+T = TypeVar("T")
+_MD5 = re.compile(r"[0-9a-f]{32}")
+_LISTED = 10
+
+
+class Transfer(NamedTuple):
+    """What was done to have an artifact at the other place.
+
+    Attributes
+    ----------
+    reference : Reference
+        The artifact.
+    outcome : {'moved', 'there', 'other', 'missing'}
+        Sent or fetched; there before; there before with other values; not to be had.
+    n_files, n_bytes : int
+        What was sent or fetched now.
+    """
+
+    reference: Reference
+    outcome: Literal["moved", "there", "other", "missing"]
+    n_files: int = 0
+    n_bytes: int = 0
+
+
+def send(
+    remote: Remote, artifact: Artifact, *, check: bool = False, anew: bool = False
+) -> Transfer:
+    """Send an artifact, its manifest last; the caller keeps it from being changed meanwhile.
+
+    Parameters
+    ----------
+    remote : Remote
+        Where to.
+    artifact : Artifact
+        What is here.
+    check : bool
+        Read it back first as `problems` does; what was published just now was.
+    anew : bool
+        Send every file although it is there, and replace the manifest there.
+
+    Raises
+    ------
+    DamagedArtifactError
+        It is damaged here, or its manifest is there.
+    """
+    reference = artifact.reference
+    if not anew and (other := remote.inventory(reference)):
+        same = contents(artifact.manifest) == contents(other.manifest)
+        return Transfer(reference, "there" if same else "other")
+    if check and (found := problems(artifact)):
+        raise DamagedArtifactError(
+            f"{reference} is damaged here, so it is not sent: {found[0].what}. {artifact.mend}"
+        )
+    inventory = Inventory.of(artifact)
+    folder = f"{reference}/{inventory.folder}"
+    there = {} if anew else remote.listing(folder)
+    missing = [
+        name
+        for name, entry in inventory.files.items()
+        if name not in there or not _is_whole(there[name], entry, artifact.path / name)
+    ]
+    _each(lambda name: remote.send(f"{folder}/{name}", artifact.path / name), missing)
+    if not remote.seal(reference, inventory, anew=anew):
+        # Somebody else was faster.
+        return send(remote, artifact)
+    n_bytes = sum(inventory.files[name].n_bytes for name in missing)
+    return Transfer(reference, "moved", len(missing), n_bytes)
+
+
+def _is_whole(stored: Stored, entry: Entry, path: Path) -> bool:
+    """Whether an object that an interrupted call left is the file.
+
+    The name of its folder says which bytes it should have; S3 tells the MD5 of those it has.
+    """
+    if stored.n_bytes != entry.n_bytes:
+        return False
+    if not _MD5.fullmatch(stored.tag):
+        return True
+    return hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest() == stored.tag
+
+
+def fetch(remote: Remote, reference: Reference, inventory: Inventory, path: Path) -> Transfer:
+    """Fetch an artifact into a folder, where an interrupted call may have left some of it.
+
+    Raises
+    ------
+    DamagedArtifactError
+        Objects are missing, cut short or altered; the message names their URLs.
+    StoreAccessError
+        The disk is full or may not be written.
+    """
+    missing = [
+        name
+        for name, entry in inventory.files.items()
+        if not (path / name).is_file() or sha256_of_file(path / name) != entry
+    ]
+    folder = f"{reference}/{inventory.folder}"
+
+    def receive(name: str) -> str | None:
+        return _receive(remote, f"{folder}/{name}", inventory.files[name], path / name)
+
+    with explained(path):
+        damage = list(filter(None, _each(receive, missing)))
+        if not damage:
+            write_atomically(path / MANIFEST, sealed(inventory.manifest))
+            remove_strays(path, inventory.manifest)
+            # Also what every digest agrees with, but was not whole where it came from.
+            found = problems(Artifact(reference, path))
+            damage = [f"{problem.name}: {problem.what}" for problem in found]
+    if damage:
+        raise DamagedArtifactError(_listed(damage, remote.mend(reference)))
+    n_bytes = sum(inventory.files[name].n_bytes for name in missing)
+    return Transfer(reference, "moved", len(missing), n_bytes)
+
+
+def remote_problems(remote: Remote, reference: Reference, inventory: Inventory) -> list[Problem]:
+    """Read every object of an artifact back, and return what is wrong."""
+    folder = f"{reference}/{inventory.folder}"
+
+    def check(name: str) -> Problem | None:
+        what = _receive(remote, f"{folder}/{name}", inventory.files[name], None)
+        return Problem(reference, name, what) if what else None
+
+    return list(filter(None, _each(check, inventory.files)))
+
+
+def _receive(remote: Remote, name: str, entry: Entry, path: Path | None) -> str | None:
+    """Fetch one object, to `path` if given; return what is wrong with it."""
+    digest = hashlib.sha256()
+    try:
+        with _written(path) as write:
+            for part in remote.parts(name, entry.n_bytes):
+                digest.update(part)
+                write(part)
+            if digest.hexdigest() != entry.sha256:
+                raise FlawedObjectError("was altered")
+    except FlawedObjectError as error:
+        return f"{remote.place(name)} {error}"
+    return None
+
+
+@contextlib.contextmanager
+def _written(path: Path | None) -> Iterator[Callable[[bytes], object]]:
+    """Write a file in parts; it is there when the block ends without an exception."""
+    if path is None:
+        yield len
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}")
+    try:
+        with temporary.open("wb") as stream:
+            yield stream.write
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _each(function: Callable[[str], T], names: Iterable[str]) -> list[T]:
+    with ThreadPoolExecutor(N_CONNECTIONS) as pool:
+        return list(pool.map(function, names))
+
+
+def _listed(damage: list[str], mend: str) -> str:
+    more = [f"and {len(damage) - _LISTED} more"] if len(damage) > _LISTED else []
+    return "\n".join([*damage[:_LISTED], *more, mend])

@@ -1,0 +1,410 @@
+"""The one place that starts or finds a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing import resource_tracker
+from typing import TYPE_CHECKING, Any
+
+from cppcl.errors import CppclError, InputError
+from tasks.cluster import kinds as clusters
+from tasks.cluster import network
+from tasks.cluster.kinds import ClusterOptions
+from tasks.progress import say
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+SETTINGS = {
+    **network.SETTINGS,
+    # A nanny that restarts a worker 15 s after its death must not be given up.
+    "distributed.deploy.lost-worker-timeout": "30 minutes",
+    # A worker with nothing to spill would stay paused for ever; beyond the limit it is killed,
+    # and a block that kills workers again and again fails with a message.
+    "distributed.worker.memory.pause": False,
+    # Sampling every thread a hundred times a second costs more than all else that Dask does.
+    "distributed.worker.profile.enabled": False,
+    # Without Dask's MALLOC_TRIM_THRESHOLD_, by which the allocator gives every array back to the
+    # system at once: a fifth of the time of small pictures.
+    "distributed.nanny.pre-spawn-environ": {
+        f"{name}_NUM_THREADS": 1 for name in ("OMP", "MKL", "OPENBLAS")
+    },
+}
+IN_FLIGHT_PER_WORKER = 2
+COUNTING_S = 10
+"""How long a number of workers is taken for that of now."""
+EVENTS_TIMEOUT_S = 10
+
+
+class Cluster:
+    """A Dask client that is made when it is first needed, and closed with its session.
+
+    Parameters
+    ----------
+    where : str
+        ``local``; the address of a scheduler (``tcp://host:8786``, ``tls://...``); hosts
+        (``ssh://host1,host2``); ``slurm``; or ``kubernetes``.
+    workers : int or None
+        Workers with one thread each that are started, beside those with a GPU; None means one a
+        core of this machine, or one a host.
+    memory_per_worker : str
+        Memory that a worker that is started may use, such as ``3GiB``.
+    options : ClusterOptions
+        What else describes it.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        workers: int | None,
+        memory_per_worker: str,
+        options: ClusterOptions | None = None,
+    ) -> None:
+        self.where = where
+        hosts = len(where.split(",")) if where.startswith("ssh://") else os.cpu_count()
+        self.workers = workers or hosts or 1
+        self.memory_per_worker = memory_per_worker
+        self.options = options or ClusterOptions()
+        self._client: Client | None = None
+        self._exit = ExitStack()
+        self._counted: dict[str, tuple[float, int]] = {}
+
+    def client(self) -> Client:
+        """Client of the cluster; the first call starts or finds it."""
+        if self._client is None:
+            self._client = self._connect()
+        return self._client
+
+    def resource(self, device: str) -> dict[str, float]:
+        """Resource that a block asks of a worker: GPU blocks run on CPUs where no GPU is."""
+        return resource_of(self._workers(), device)
+
+    def n_workers(self, device: str) -> int:
+        """Workers for blocks of a device, by a count of a few seconds ago at most.
+
+        Of those that are started here, the count is of all that there will be.
+        """
+        at, n = self._counted.get(device, (0.0, 0))
+        if not n or time.monotonic() - at > COUNTING_S:
+            workers = self.client().scheduler_info(n_workers=-1)["workers"].values()
+            wanted = resource_of(workers, device).keys()
+            n = sum(wanted <= worker.get("resources", {}).keys() for worker in workers)
+            if self.where == "local" and "GPU" not in wanted:
+                n = max(n, self.workers)
+            self._counted[device] = time.monotonic(), n
+        return max(1, n)
+
+    def memory_of_a_worker(self) -> int:
+        """Bytes that the least of the workers may use."""
+        from dask.utils import parse_bytes
+
+        if self.where == "local":
+            return int(parse_bytes(self.memory_per_worker))
+        return min(worker["memory_limit"] or sys.maxsize for worker in self._workers())
+
+    def close(self) -> None:
+        """Close what was started."""
+        self._exit.close()
+        self._client = None
+
+    def _workers(self) -> list[dict[str, Any]]:
+        """What there is to know of each worker; where all have died, of those that come back."""
+        client = self.client()
+        while not (found := client.scheduler_info(n_workers=-1)["workers"]):
+            await_worker(client, self.where)
+        return list(found.values())
+
+    def _connect(self) -> Client:
+        import dask
+        from distributed import Client
+
+        self._exit.enter_context(dask.config.set(SETTINGS))
+        if clusters.is_started_here(self.where):
+            wanted = clusters.Wanted(
+                self.where,
+                self.workers,
+                dask.utils.parse_bytes(self.memory_per_worker),
+                self.options,
+            )
+            with children_uninterrupted():
+                client = Client(self._exit.enter_context(clusters.start(wanted)))
+        else:
+            security = clusters.security_of(self.where, self.options.tls)
+            try:
+                client = Client(self.where, timeout=20, security=security)
+            except (OSError, ValueError) as error:
+                raise InputError(
+                    f"compute.cluster {self.where!r} does not answer as a Dask scheduler: {error}"
+                ) from error
+        self._exit.enter_context(client)
+        if self.where != "local":
+            say(f"waiting for a worker of cluster {self.where!r}")
+        await_worker(client, self.where)
+        if self.where != "local":
+            check_workers(client, self.where)
+        if self.options.performance_report:
+            from distributed import performance_report
+
+            # Inline, so that the page works without a network.
+            report = performance_report(self.options.performance_report, mode="inline")
+            self._exit.enter_context(report)
+        return client
+
+
+def resource_of(workers: Iterable[dict[str, Any]], device: str) -> dict[str, float]:
+    """Resource that a block asks of one of these workers."""
+    offered = {name for worker in workers for name in worker.get("resources", {})}
+    if device == "gpu" and "GPU" in offered:
+        return {"GPU": 1}
+    return {"CPU": 1} if "CPU" in offered else {}
+
+
+def await_worker(client: Client, where: str) -> None:
+    """Wait until there is a worker; `CppclError` if none comes up."""
+    seconds = clusters.SECONDS.get(where, clusters.OTHER_SECONDS)
+    try:
+        client.wait_for_workers(1, timeout=seconds)
+    except TimeoutError as error:
+        raise CppclError(
+            f"no Dask worker of cluster {where!r} came up within {seconds:.0f} s; "
+            "see the log of the workers"
+        ) from error
+
+
+@contextmanager
+def children_uninterrupted() -> Iterator[None]:
+    """Keep Ctrl-C from processes and threads started within: this process ends them in order.
+
+    A terminal sends it to all of them at once, and then the servers that this one talks to while
+    it ends would be gone already. The mask of blocked signals is inherited.
+    """
+    resource_tracker.ensure_running()  # starting it later would unblock the signal again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_sessions: list[Cluster] = []
+
+
+@contextmanager
+def session(
+    where: str = "local",
+    workers: int | None = None,
+    memory_per_worker: str = "3GiB",
+    options: ClusterOptions | None = None,
+) -> Iterator[Cluster]:
+    """Make a cluster available to the stages that run inside the ``with`` block."""
+    cluster = Cluster(where, workers, memory_per_worker, options)
+    _sessions.append(cluster)
+    try:
+        yield cluster
+    finally:
+        _sessions.remove(cluster)
+        cluster.close()
+
+
+def available() -> Cluster | None:
+    """Cluster of the innermost session, if there is one."""
+    return _sessions[-1] if _sessions else None
+
+
+def current() -> Cluster:
+    """Cluster of the innermost session."""
+    if not _sessions:
+        raise RuntimeError(
+            "this needs a cluster: wrap the call in tasks.cluster.running.session()"
+        )
+    return _sessions[-1]
+
+
+@dataclass(frozen=True)
+class Killed:
+    """In place of a result: the workers that ran a job died, again and again."""
+
+    job: Any
+    message: str
+
+
+def run(
+    function: Callable[[Any], Any],
+    jobs: Iterable[Any],
+    *,
+    device: str,
+    name: str,
+    mend: str,
+    in_flight: int | None = None,
+    tell_killed: bool = False,
+) -> Iterator[tuple[int, Any]]:
+    """Run jobs on the cluster, a bounded number at a time; yield each that is done.
+
+    What is not done when the generator is closed, or fails, is cancelled.
+
+    Parameters
+    ----------
+    function : callable
+        Applied to a job on a worker; it may be applied more than once.
+    jobs : iterable
+        What is sent to workers; the first one starts or finds the cluster, each later one is
+        taken when there is room for it.
+    device : {'cpu', 'gpu'}
+        What a job needs.
+    name : str
+        What jobs are called in the dashboard.
+    mend : str
+        What a user should do when a job kills its workers.
+    in_flight : int or None
+        Jobs at a time; None means some for each worker.
+    tell_killed : bool
+        Whether a job that kills its workers gives `Killed`, and not an error.
+
+    Yields
+    ------
+    number, result
+        Place of the job among all, from 0, and what the function returned.
+    """
+    waiting = enumerate(jobs)
+    first = list(islice(waiting, 1))
+    if not first:
+        return
+    from distributed import as_completed
+
+    here = current()
+    client = here.client()
+    announce(client)
+    resources = here.resource(device)
+    if device == "gpu" and "GPU" not in resources:
+        say(f"{name}: no worker offers a GPU, so it runs on CPUs")
+    jobs_of: dict[str, tuple[int, Any]] = {}
+    futures = as_completed()
+
+    def submit(number: int, job: Any) -> None:
+        key = f"{name}-{number}-{time.time_ns()}"
+        jobs_of[key] = number, job
+        futures.add(client.submit(function, job, resources=resources, pure=False, key=key))
+
+    try:
+        submit(*first[0])
+        while jobs_of:
+            room = (in_flight or IN_FLIGHT_PER_WORKER * here.n_workers(device)) - len(jobs_of)
+            for number, job in islice(waiting, max(0, room)):
+                submit(number, job)
+            future = next(futures)
+            number, job = jobs_of.pop(future.key)
+            try:
+                result = result_of(future, here.where, mend, job if tell_killed else None)
+            except (CancelledError, OSError) as error:
+                if not network.is_lost(future, error):
+                    raise
+                network.await_scheduler(client, here.where)
+                submit(number, job)
+                continue
+            yield number, result
+    finally:
+        if jobs_of and client.status == "running":
+            client.cancel(list(futures.futures), force=True)
+
+
+def send_event(topic: str, message: dict[str, Any]) -> None:
+    """Send a message from the worker that this runs on to whoever hears the topic."""
+    from distributed import get_worker
+
+    get_worker().log_event(topic, {"message": message})  # Dask adds a field of its own
+
+
+@contextmanager
+def hearing(topic: str, heard: Callable[[dict[str, Any]], None]) -> Iterator[None]:
+    """Hear within a ``with`` block, and in another thread, what workers send to a topic.
+
+    Messages of a worker come in order, but may be later than the result of the job that sent them;
+    at the end of the block those on their way are awaited.
+    """
+    client, ended = current().client(), threading.Event()
+
+    def hear(event: tuple[float, dict[str, Any] | None]) -> None:
+        _, sent = event
+        if sent is None:
+            ended.set()
+        else:
+            heard(sent["message"])
+
+    client.subscribe_topic(topic, hear)
+    try:
+        yield
+        client.log_event(topic, None)
+        ended.wait(EVENTS_TIMEOUT_S)
+    finally:
+        client.unsubscribe_topic(topic)
+
+
+def result_of(future: Any, where: str, mend: str, job: Any = None) -> Any:
+    """Result of a job, or what its end on the cluster means to a user.
+
+    Where `job` is given and its workers died, that is the result.
+    """
+    from distributed import KilledWorker
+
+    try:
+        return future.result()
+    except KilledWorker as error:
+        message = f"a worker died again and again on {error.task}, probably out of memory; {mend}"
+        if job is not None:
+            return Killed(job, message)
+        raise CppclError(message) from error
+    except ImportError as error:
+        raise CppclError(
+            f"a worker of cluster {where!r} cannot import what it runs ({error}); install the "
+            "same cppcl there"
+        ) from error
+
+
+def check_workers(client: Any, where: str) -> None:
+    """Refuse workers of a foreign cluster that lack cppcl, or have another version of it.
+
+    A job that a worker cannot import would take the worker down without a word.
+
+    Raises
+    ------
+    CppclError
+        Naming the workers.
+    """
+    from importlib.metadata import version
+
+    def found() -> str:  # within this function, so that it is sent whole and not by its name
+        import importlib.metadata
+
+        try:
+            for module in (
+                "tasks.workers.block_jobs",
+                "tasks.workers.search_jobs",
+                "tasks.workers.training",
+            ):
+                importlib.import_module(module)
+        except ImportError as error:
+            return f"cannot import it ({error})"
+        return f"version {importlib.metadata.version('cppcl')}"
+
+    here = f"version {version('cppcl')}"
+    wrong = {worker: has for worker, has in client.run(found).items() if has != here}
+    if wrong:
+        listed = "; ".join(f"{worker}: {has}" for worker, has in sorted(wrong.items()))
+        raise CppclError(
+            f"workers of cluster {where!r} need cppcl, {here}, as here, but {listed}; install the "
+            "same there"
+        )
+
+
+def announce(client: Client) -> None:
+    """Say where the dashboard is."""
+    say(f"Dask dashboard: {client.dashboard_link}")

@@ -1,0 +1,342 @@
+"""Render what an experiment measured."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.datasets.table import MODALITIES, Modality
+from cppcl.pictures.decoding import read_sample
+from cppcl.report import (
+    LearnedFeatures,
+    MethodResult,
+    ProtocolResult,
+    PublishedScores,
+    QueryResult,
+    ReportData,
+    ResultGrid,
+    RetrievedPicture,
+    StageTime,
+)
+from cppcl.report import render_report as render
+from cppcl.report.curricula import CurriculumResult
+from cppcl.retrieval.exact import nearest
+from storage import Artifact, Recipe, Reference, Store, Writer
+from tasks.reporting.curricula import Reader, curricula_behind, curriculum_results
+from tasks.reporting.pacing import pacing_kept, pacing_result
+from tasks.stages.build_curricula import Target
+from tasks.stages.contract import Mode, StageResult, produce, stage_task
+from tasks.stages.evaluate import open_evaluation, open_test_set
+from tasks.stages.extract import zero_rows_remark
+from tasks.stages.fetch import Pictures, open_pictures
+from tasks.stages.learn import KEYSHAPES, remarks_on
+from tasks.stages.names import STAGES
+from tasks.workspace import Workspace
+
+VERSION = "8"
+LIBRARIES = ("cppcl", "numpy", "scipy", "torch", "zarr", "dask", "prefect", "scikit-image")
+
+Scores = dict[str, dict[str, list[Reference]]]
+"""Evaluations of each split, by protocol and method."""
+
+
+def report_on_experiment(
+    *,
+    workspace: Workspace,
+    table: Reference,
+    scores: Scores,
+    configuration: dict[str, Any],
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish the report of an experiment: one page, tables and figures.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    table : Reference
+        Sample table of the data set.
+    scores : dict
+        Evaluations of each split, by protocol and method.
+    configuration : dict
+        The experiment as plain data.
+    mode : {'reuse', 'force', 'require'}
+        Whether a stored report is taken.
+    """
+    store = workspace.store
+    inputs = {"table": table} | {
+        f"{protocol}.{method}.{number}": reference
+        for protocol, methods in scores.items()
+        for method, references in methods.items()
+        for number, reference in enumerate(references)
+    }
+    # Inputs are kept by name; the first method is the one that others are compared with.
+    order = {protocol: list(methods) for protocol, methods in scores.items()}
+    # Models of older versions lack their pacing; trained anew, they have the same keys.
+    kept = {protocol: pacing_kept(store, methods) for protocol, methods in scores.items()}
+    parameters = {"configuration": configuration, "methods": order, "pacing_kept": kept}
+    recipe = Recipe("report", VERSION, parameters, inputs)
+
+    def create(writer: Writer) -> None:
+        files = render(gather(store, table, scores, configuration))
+        for name, data in files.items():
+            writer.put_bytes(name, data)
+
+    return produce(store, recipe, create, mode=mode, what="page, tables, figures")
+
+
+render_report = stage_task(report_on_experiment)
+
+
+def gather(
+    store: Store, table: Reference, scores: Scores, configuration: dict[str, Any]
+) -> ReportData:
+    """Collect everything that a report shows."""
+    pictures = open_pictures(store, table)
+    used = list(everything_behind(store, scores))
+    return ReportData(
+        experiment=configuration["name"],
+        configuration=configuration,
+        protocols=[
+            protocol_result(store, name, methods, pictures, configuration)
+            for name, methods in scores.items()
+        ],
+        stages=stage_times(used),
+        licences=pictures.licence.splitlines(),
+        findings=[*pictures.findings, *zero_rows(used)],
+        learned=learned_features(store, scores),
+        skipped=skipped_pictures(used),
+        versions={"python": platform.python_version(), **{n: version(n) for n in LIBRARIES}},
+        created=max(artifact.run["started"] for artifact in used),
+    )
+
+
+def protocol_result(
+    store: Store,
+    name: str,
+    methods: dict[str, list[Reference]],
+    pictures: Pictures,
+    configuration: dict[str, Any],
+) -> ProtocolResult:
+    """What was measured under one protocol, with training curves and pictures."""
+    result = measured(store, name, methods, configuration["protocols"][name])
+    served = next(iter(methods))
+    target = store.open(methods[served][0]).parameters["target"]
+
+    def reader(modality: Modality) -> Reader:
+        return picture_reader(pictures, modality, target, configuration["longest_side"])
+
+    return replace(
+        result,
+        methods={
+            method: replace(
+                scores,
+                history=history_of(store, methods[method][0]),
+                training=training_of(store, methods[method]),
+            )
+            for method, scores in result.methods.items()
+        },
+        grid=result_grid(store, served, methods[served][0], pictures, configuration),
+        curricula=curricula_shown(store, methods, reader),
+        pacing=pacing_result(store, methods, reader),
+    )
+
+
+def curricula_shown(
+    store: Store, methods: dict[str, list[Reference]], reader: Callable[[Modality], Reader]
+) -> list[CurriculumResult]:
+    """Curricula of the first split, where a method was trained with some."""
+    firsts = [references[0] for references in methods.values()]
+    curricula = curricula_behind(store, firsts)
+    return [] if curricula is None else curriculum_results(store, curricula, reader)
+
+
+def measured(
+    store: Store, name: str, methods: dict[str, list[Reference]], options: dict[str, Any]
+) -> ProtocolResult:
+    """Scores under one protocol, of each method, split and query.
+
+    Parameters
+    ----------
+    store : Store
+        Where evaluations are.
+    name : str
+        Name of the protocol.
+    methods : dict
+        Evaluations of each split, by method.
+    options : dict
+        The protocol as plain data.
+    """
+    results, chance = {}, {}
+    for method, references in methods.items():
+        evaluations = [open_evaluation(store, reference) for reference in references]
+        queries = [store.open(reference).array("query_rows") for reference in references]
+        results[method] = MethodResult.from_evaluations(evaluations, queries=queries)
+        chance = {
+            score: float(np.mean([e.chance[score] for e in evaluations]))
+            for score in evaluations[0].chance
+        }
+    split, published = options["split"], options["published"]
+    by_instance = split["rule"] == "instance" or split.get("target") == "groups"
+    return ProtocolResult(
+        name=name,
+        description=options["description"],
+        chance=chance,
+        methods=results,
+        main_score="rank_1" if by_instance else "map",
+        published=PublishedScores(**published) if published else None,
+    )
+
+
+def model_of(store: Store, evaluation: Reference) -> Artifact:
+    """Trained method behind an evaluation."""
+    codes = store.open(store.open(evaluation).inputs["codes"])
+    return store.open(codes.inputs["model"])
+
+
+def training_of(store: Store, evaluations: list[Reference]) -> dict[str, float]:
+    """Seconds of training and largest deviation of pacing variables, means over splits."""
+    models = [model_of(store, evaluation) for evaluation in evaluations]
+    found = {"seconds": float(np.mean([model.run["seconds"] for model in models]))}
+    for modality in MODALITIES:
+        name = f"history.{modality}_sd_v"
+        if all(name in model.names for model in models):
+            largest = [float(model.array(name).max()) for model in models]
+            found[f"sd of v, {modality}"] = float(np.mean(largest))
+    return found
+
+
+def history_of(store: Store, evaluation: Reference) -> dict[str, NDArray[Any]]:
+    """Training curves behind an evaluation, as ``panel`` or ``panel/curve``."""
+    model = model_of(store, evaluation)
+    curves = {}
+    for name in model.names:
+        kind, _, curve = name.partition(".")
+        if kind == "history":
+            side, _, panel = curve.partition("_")
+            label = f"{panel}/{side}" if side in MODALITIES else curve
+            curves[label.replace("_", " ")] = model.array(name)
+    return curves
+
+
+def result_grid(
+    store: Store,
+    method: str,
+    evaluation: Reference,
+    pictures: Pictures,
+    configuration: dict[str, Any],
+) -> ResultGrid | None:
+    """Some test sketches with their nearest pictures; None where samples are no pictures."""
+    options = configuration["report"]
+    scored = store.open(evaluation)
+    inputs = scored.inputs
+    target = scored.parameters["target"]
+    test = open_test_set(store, inputs["codes"], inputs["split"], inputs["table"], target)
+    generator = np.random.default_rng(options["seed"])
+    count = min(options["queries"], len(test.query_rows))
+    chosen = np.sort(generator.choice(len(test.query_rows), count, replace=False))
+    found, similarity = nearest(
+        test.query_codes[chosen],
+        test.gallery_codes,
+        options["nearest"],
+        metric=scored.parameters["metric"],
+    )
+    sketches = picture_reader(pictures, "sketch", target, configuration["longest_side"])
+    images = picture_reader(pictures, "image", target, configuration["longest_side"])
+    queries = []
+    for query, row, values in zip(chosen, found, similarity, strict=True):
+        picture, label = sketches(test.query_rows[query])
+        if picture.ndim != 3:
+            return None
+        answers = []
+        for item, value in zip(row, values, strict=True):
+            shown, shown_label = images(test.gallery_rows[item])
+            right = test.gallery_labels[item] == test.query_labels[query]
+            answers.append(RetrievedPicture(shown, shown_label, bool(right), float(value)))
+        queries.append(QueryResult(picture, label, answers))
+    return ResultGrid(method, 0, queries) if queries else None
+
+
+def picture_reader(
+    pictures: Pictures, modality: Modality, target: Target, longest_side: int
+) -> Callable[[int], tuple[NDArray[Any], str]]:
+    """Function from a row of a modality to its picture and what must agree: label or group."""
+    rows = pictures.table.rows(modality)
+    names = getattr(pictures.table, target)
+
+    def read(row: int) -> tuple[NDArray[Any], str]:
+        at = rows[row]
+        path = pictures.table.paths[at]
+        sample = read_sample(pictures.root, path, longest_side=longest_side)
+        return sample, names[at]
+
+    return read
+
+
+def everything_behind(store: Store, scores: Scores) -> Iterator[Artifact]:
+    """Artifacts that evaluations were made from, directly or not, and the evaluations."""
+    waiting = [r for methods in scores.values() for refs in methods.values() for r in refs]
+    seen = set(waiting)
+    while waiting:
+        artifact = store.open(waiting.pop())
+        yield artifact
+        for reference in artifact.inputs.values():
+            if reference not in seen:
+                seen.add(reference)
+                waiting.append(reference)
+
+
+def learned_features(store: Store, scores: Scores) -> list[LearnedFeatures]:
+    """What extractors learned, in the order of the protocols and splits that describe by it."""
+    used_in: dict[Reference, list[str]] = {}
+    for protocol, methods in scores.items():
+        for number, evaluations in enumerate(zip(*methods.values(), strict=True)):
+            behind = everything_behind(store, {protocol: {"": list(evaluations)}})
+            learned = [a.reference for a in behind if a.reference.stage == "learn"]
+            for reference in sorted(learned, key=str):
+                used_in.setdefault(reference, []).append(f"{protocol}, split {number + 1}")
+    found = []
+    for reference, places in used_in.items():
+        artifact = store.open(reference)
+        found.append(
+            LearnedFeatures(
+                artifact=str(reference),
+                extractor=artifact.parameters["extractor"],
+                n_pictures=artifact.parameters["n_pictures"],
+                used_in=places,
+                remarks=remarks_on(artifact),
+                picture=artifact.bytes(KEYSHAPES) if KEYSHAPES in artifact.names else None,
+            )
+        )
+    return found
+
+
+def zero_rows(used: list[Artifact]) -> list[str]:
+    """Remarks on pictures whose features are all zero."""
+    extracted = [artifact for artifact in used if artifact.reference.stage == "extract"]
+    remarks = (zero_rows_remark(artifact) for artifact in extracted)
+    return sorted({remark for remark in remarks if remark})
+
+
+def stage_times(used: list[Artifact]) -> list[StageTime]:
+    """Seconds that each stage took when its artifacts were made."""
+    seconds = dict.fromkeys(STAGES, 0.0)
+    for artifact in used:
+        if artifact.reference.stage in seconds:  # not one that is part of a stage
+            seconds[artifact.reference.stage] += artifact.run["seconds"]
+    return [StageTime(stage, value, False) for stage, value in seconds.items() if value]
+
+
+def skipped_pictures(used: list[Artifact]) -> list[tuple[str, str]]:
+    """Path and reason of every picture that could not be used."""
+    skipped: dict[str, str] = {}
+    for artifact in used:
+        if artifact.reference.stage == "extract":
+            skipped.update(artifact.json("failures.json"))
+    return sorted(skipped.items())

@@ -1,0 +1,123 @@
+"""Render the reproduction of the paper's tables and figures on one data set."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+
+from cppcl.report.reproduction.data import Item, Reproduction, State
+from cppcl.report.reproduction.render import render_reproduction as render
+from cppcl.retrieval.metrics import CONVENTION
+from storage import Recipe, Store, Writer
+from tasks.reporting import reproduction_plots as plots
+from tasks.reporting import reproduction_sweeps as sweeps
+from tasks.reporting import reproduction_tables as tables
+from tasks.reporting.reproduction_series import Measured
+from tasks.reporting.reproduction_tables import Shown
+from tasks.stages.contract import Mode, StageResult, produce, stage_task
+from tasks.stages.fetch import open_pictures
+from tasks.workspace import Workspace
+
+VERSION = "4"
+LIBRARIES = ("cppcl", "numpy", "matplotlib")
+
+KINDS: dict[str, Callable[[Store, Measured], Shown]] = {
+    "scores": tables.scores,
+    "differences": tables.differences,
+    "binary_codes": tables.binary_codes,
+    "costs": tables.costs,
+    "retrieval_time": tables.retrieval_time,
+    "precision_recall": plots.precision_recall,
+    "per_category": plots.per_category,
+    "grid": plots.grid,
+    "convergence": plots.convergence,
+    "sensitivity": sweeps.sensitivity,
+    "surface": sweeps.surface,
+}
+"""What makes an item of each kind."""
+
+
+def reproduction_of_paper(
+    *,
+    workspace: Workspace,
+    name: str,
+    title: str,
+    notes: Sequence[str],
+    items: Sequence[Measured],
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish the page of a reproduction, with its tables and figures.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    name, title : str
+        Of the reproduction.
+    notes : sequence of str
+        About the whole.
+    items : sequence of Measured
+        Tables and figures, with the evaluations that they are made from.
+    mode : {'reuse', 'force', 'require'}
+        Whether a stored one is taken.
+    """
+    store = workspace.store
+    inputs = dict(pair for item in items for pair in item.inputs())
+    recipe = Recipe(
+        "reproduction",
+        VERSION,
+        {
+            "name": name,
+            "title": title,
+            "notes": list(notes),
+            "items": [item.document() for item in items],
+        },
+        inputs,
+    )
+
+    def create(writer: Writer) -> None:
+        data = gather(store, name, title, notes, items)
+        for file, content in render(data).items():
+            writer.put_bytes(file, content)
+
+    return produce(store, recipe, create, mode=mode, what="page, tables, figures")
+
+
+render_reproduction = stage_task(reproduction_of_paper)
+
+
+def gather(
+    store: Store, name: str, title: str, notes: Sequence[str], items: Sequence[Measured]
+) -> Reproduction:
+    """Collect everything that the page shows."""
+    return Reproduction(
+        name=name,
+        title=title,
+        items=[item_of(store, item) for item in items],
+        notes=notes,
+        convention=CONVENTION,
+        licences=licences(store, items),
+        versions={"python": platform.python_version(), **{n: version(n) for n in LIBRARIES}},
+    )
+
+
+def item_of(store: Store, item: Measured) -> Item:
+    """One table or figure."""
+    state: State = "done"
+    if item.message:
+        state = "failed" if item.failed else "absent"
+    shown = KINDS[item.kind](store, item)
+    notes = [*item.notes, *shown.pop("notes", ())]
+    return Item(item.name, item.title, item.source, state, item.message, notes=notes, **shown)
+
+
+def licences(store: Store, items: Sequence[Measured]) -> list[str]:
+    """Attribution of the pictures of every data set that is used."""
+    tables = {
+        store.open(series.evaluations[0]).inputs["table"]
+        for item in items
+        for series in item.series
+        if series.evaluations
+    }
+    return sorted({line for t in tables for line in open_pictures(store, t).licence.splitlines()})

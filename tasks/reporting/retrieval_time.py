@@ -1,0 +1,90 @@
+"""Measure the seconds that one query takes: describe, encode, rank."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cppcl.retrieval.gallery import Gallery
+from storage import Recipe, Reference, Writer
+from tasks.model import extractor_of
+from tasks.reporting.report import picture_reader
+from tasks.stages.build_curricula import test_rows
+from tasks.stages.contract import Mode, StageResult, produce, stage_task
+from tasks.stages.extract import usable_rows
+from tasks.stages.fetch import open_pictures
+from tasks.stages.split import open_split
+from tasks.stages.train import open_method
+from tasks.workspace import Workspace
+
+VERSION = "3"
+N_QUERIES = 5
+N_NEAREST = 10
+
+
+def time_of_a_query(
+    *,
+    workspace: Workspace,
+    evaluation: Reference,
+    what: str = "",
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish the median processor seconds of a query of a method, over a few test sketches.
+
+    What is measured once is kept: the artifact says when and where (``cppcl store show``).
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    evaluation : Reference
+        An `evaluate` artifact, whose codes are those of a trained method.
+    what, mode
+        As of every stage.
+    """
+    store = workspace.store
+    parameters = {"queries": N_QUERIES, "nearest": N_NEAREST}
+    recipe = Recipe("time", VERSION, parameters, {"evaluation": evaluation})
+
+    def create(writer: Writer) -> None:
+        scored = store.open(evaluation)
+        codes = store.open(scored.inputs["codes"])
+        features = store.open(codes.inputs["sketch_features"])
+        method: Any = open_method(store, codes.inputs["model"])
+        rows = scored.array("query_rows")[: N_QUERIES + 1]
+        gallery_rows = test_rows(open_split(store, scored.inputs["split"]), "image")
+        usable = usable_rows(store.open(codes.inputs["image_features"]))
+        metric: Any = scored.parameters["metric"]
+        gallery = Gallery(
+            codes.rows("image_codes", gallery_rows[usable[gallery_rows]]), metric=metric
+        )
+        extractor = extractor_of(features).make(str(store.root))
+        pictures = open_pictures(store, scored.inputs["table"])
+        read = picture_reader(
+            pictures, "sketch", scored.parameters["target"], features.parameters["longest_side"]
+        )
+        seconds: dict[str, list[float]] = {"describe": [], "encode": [], "rank": []}
+        for row in rows:
+            sketch, _ = read(int(row))
+            vector = timed(seconds["describe"], lambda s=sketch: extractor.transform([s]))
+            code = timed(seconds["encode"], lambda v=vector: method.encode_sketches(v))
+            timed(seconds["rank"], lambda c=code: gallery.nearest(c, N_NEAREST))
+        # The first loads and compiles.
+        times = {part: float(np.median(found[1:] or found)) for part, found in seconds.items()}
+        writer.put_json("times.json", {**times, "gallery": len(gallery)})
+
+    return produce(store, recipe, create, mode=mode, what=what or "a query")
+
+
+retrieval_time = stage_task(time_of_a_query)
+
+
+def timed(seconds: list[float], work: Callable[[], Any]) -> Any:
+    """Result of some work, whose seconds of the processor are noted: other work does not count."""
+    started = time.process_time()
+    result = work()
+    seconds.append(time.process_time() - started)
+    return result

@@ -1,0 +1,1 @@
+"""One stage a file: ask the store, compute with the library, publish, return a reference."""

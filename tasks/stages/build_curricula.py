@@ -1,0 +1,215 @@
+"""Turn scores into partial curricula over the training samples of a split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.curriculum.build import Built, build_curriculum
+from cppcl.curriculum.people.agreement import agreement
+from cppcl.curriculum.people.answers import Answer, AnsweredPairs, pairs_from_answers, read_answers
+from cppcl.curriculum.people.simulated import simulated_answers
+from cppcl.curriculum.union import curriculum_arrays
+from cppcl.datasets.obtaining.files import file_sha256
+from cppcl.datasets.splits import Split
+from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.errors import InputError
+from cppcl.features import EXTRACTORS
+from storage import Recipe, Reference, Store, Writer
+from tasks.progress import say
+from tasks.stages.contract import Mode, StageResult, produce, stage_task
+from tasks.stages.extract import usable_rows
+from tasks.stages.fetch import open_pictures
+from tasks.stages.split import open_split
+from tasks.workspace import Workspace
+
+VERSION = "2"
+Target = Literal["groups", "labels"]
+
+ANNOTATOR = {"features": "hog", "detail": "stroke_length"}
+"""Extractors that a simulated annotator needs of sketches, by what it needs them for."""
+
+
+def training_rows(split: Split, modality: Modality) -> NDArray[np.int64]:
+    """Training rows of one modality."""
+    return split.train_sketches if modality == "sketch" else split.train_images
+
+
+def test_rows(split: Split, modality: Modality) -> NDArray[np.int64]:
+    """Test rows of one modality."""
+    return split.test_sketches if modality == "sketch" else split.test_images
+
+
+def targets(
+    table: SampleTable, modality: Modality, target: Target, rows: NDArray[np.int64]
+) -> NDArray[np.str_]:
+    """Which class, or which instance, each of these rows belongs to."""
+    return np.array(table.column(target, modality), dtype=str)[rows]
+
+
+def curricula_of_split(
+    *,
+    workspace: Workspace,
+    table: Reference,
+    split: Reference,
+    sketch_scores: Reference,
+    image_scores: Reference,
+    target: Target,
+    options: dict[str, Any],
+    annotator: Mapping[str, Reference] | None = None,
+    answers: Mapping[Modality, Path] | None = None,
+    what: str = "",
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish the pairs (harder, easier) of both modalities.
+
+    Pairs hold row numbers into that modality's training rows, in the order of the split. What
+    was counted on the way is in ``counts.json``.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    table, split, sketch_scores, image_scores : Reference
+        Samples, which of them train, and the scores of both modalities.
+    target : {'groups', 'labels'}
+        What the classes of the scope are.
+    options : dict
+        ``answer_share``, and those of `cppcl.curriculum.build.build_curriculum`; one that begins
+        with a modality, such as ``sketch_source`` or ``image_rho``, holds for it alone.
+    annotator : dict of Reference, optional
+        `extract` artifacts of the sketches by the roles in `ANNOTATOR`: what a simulated annotator
+        answers by where the option ``sketch_source`` is 'simulated'.
+    answers : dict of Path, optional
+        Files of people's answers, which take part in the key by their content.
+    what, mode
+        As of every stage.
+
+    Raises
+    ------
+    InputError
+        If a score has more than one value a picture, or a file of answers cannot be read.
+    """
+    store = workspace.store
+    options, answers = dict(options), answers or {}
+    digests = {f"{modality}_answers": file_sha256(path) for modality, path in answers.items()}
+    recipe = Recipe(
+        "curricula",
+        VERSION,
+        {"target": target, **options, **digests},
+        {
+            "table": table,
+            "split": split,
+            "sketch_scores": sketch_scores,
+            "image_scores": image_scores,
+            **{f"annotator_{role}": made for role, made in (annotator or {}).items()},
+        },
+    )
+    share = options.pop("answer_share", 1.0)
+
+    def create(writer: Writer) -> None:
+        samples = open_pictures(store, table).table
+        rows_of = open_split(store, split)
+        references: dict[Modality, Reference] = {"sketch": sketch_scores, "image": image_scores}
+        counts = {}
+        for modality, reference in references.items():
+            rows = training_rows(rows_of, modality)
+            scores = scores_of(store, reference, modality)[rows]
+            of_modality = samples.column("ids", modality)
+            ids = [of_modality[row] for row in rows]
+            classes = targets(samples, modality, target, rows)
+            own = options_of(modality, options)
+            given = None
+            if own.get("source") == "simulated":
+                own["source"] = "answers"
+                given = simulated(store, annotator or {}, rows, classes, ids)
+            elif modality in answers:
+                given = read_answers(answers[modality])
+            answered = None
+            if given is not None:
+                seed = options.get("seed", 0)
+                answered = pairs_from_answers(given, ids, share=share, seed=seed)
+            built = build_curriculum(scores, classes, answered, ids=ids, **own)
+            arrays = curriculum_arrays(built.curriculum)
+            empty = {"pairs": np.zeros((0, 2), dtype=np.int64)}
+            for name, values in {**empty, **arrays}.items():
+                writer.put_array(f"{modality}_{name}", values)
+            counts[modality] = count(scores, built, answered)
+            if modality == "sketch" and annotator:
+                counts[modality]["annotator"] = "simulated"
+            if answered is not None and answered.n_foreign and not len(answered.pairs):
+                say(
+                    f"{what}: none of the {answered.n_answers} answers in {answers[modality]} is "
+                    f"about training {modality} samples; samples go by their ids, such as "
+                    f"{ids[0] if ids else 'none'!r}"
+                )
+        writer.put_json("counts.json", counts)
+
+    return produce(store, recipe, create, mode=mode, what=what or "pairs")
+
+
+build_curricula = stage_task(curricula_of_split)
+
+
+def simulated(
+    store: Store,
+    annotator: Mapping[str, Reference],
+    rows: NDArray[np.int64],
+    classes: NDArray[np.str_],
+    ids: Sequence[str],
+) -> list[Answer]:
+    """Answers of a simulated annotator on the sketches in these rows."""
+    features = store.open(annotator["features"])
+    shown = features.rows("features", rows)
+    shown[~usable_rows(features)[rows]] = 0
+    detail = scores_of(store, annotator["detail"], "sketch")[rows]
+    return simulated_answers(detail, shown, classes, ids)
+
+
+def options_of(modality: Modality, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that hold for one modality: those of both, and its own without the prefix."""
+    both = {k: v for k, v in options.items() if k.partition("_")[0] not in MODALITIES}
+    own = {
+        name: value
+        for key, value in options.items()
+        if (name := key.removeprefix(f"{modality}_")) != key
+    }
+    return {**both, **own}
+
+
+def scores_of(store: Store, reference: Reference, modality: Modality) -> NDArray[np.float64]:
+    """Scores of every sample of a modality, NaN where its picture could not be used."""
+    artifact = store.open(reference)
+    if (dimension := artifact.shape("features")[1]) != 1:
+        scores = (repr(n) for n, made in EXTRACTORS.items() if hasattr(made, "scored_windows"))
+        raise InputError(
+            f"curriculum.{modality}: {artifact.parameters['extractor']!r} gives "
+            f"{dimension} values a picture, but a score is one value; use {', '.join(scores)}, "
+            "or 'precomputed' on a matrix with one column"
+        )
+    values: NDArray[np.float64] = artifact.array("features")[:, 0].astype(np.float64)
+    values[~usable_rows(artifact)] = np.nan
+    return values
+
+
+def count(
+    scores: NDArray[np.float64], built: Built, answered: AnsweredPairs | None
+) -> dict[str, Any]:
+    """Sizes of a curriculum, and how far scores and answers agree, as plain JSON."""
+    counts: dict[str, Any] = {
+        "samples": len(scores),
+        "scored": int((~np.isnan(scores)).sum()),
+        "admissible": built.n_admissible,
+        "hinges": built.curriculum.n_pairs,
+    }
+    if answered is not None:
+        agreed = agreement(scores, answered.pairs)
+        counts["answers"] = answered.counts()
+        counts["agreement"] = {
+            name: None if value != value else value for name, value in vars(agreed).items()
+        }
+    return counts

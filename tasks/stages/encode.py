@@ -1,0 +1,75 @@
+"""Encode every picture of both modalities with a trained method."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from storage import Recipe, Reference, Writer
+from tasks.progress import saying_convergence
+from tasks.stages.contract import Mode, StageResult, produce, stage_task
+from tasks.stages.extract import usable_rows
+from tasks.stages.train import open_method
+from tasks.workspace import Workspace
+
+VERSION = "1"
+ROWS_AT_ONCE = 4096
+
+
+def encode_features(
+    *,
+    workspace: Workspace,
+    model: Reference,
+    sketch_features: Reference | None,
+    image_features: Reference | None,
+    what: str = "",
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish codes, one row a sample; rows of pictures that could not be used are zero.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    model : Reference
+        A `train` artifact.
+    sketch_features, image_features : Reference or None
+        `extract` artifacts; None leaves a modality out, as in a gallery of pictures only.
+    what : str
+        Which piece of the stage this is, for progress.
+    mode : {'reuse', 'force', 'require'}
+        Whether a stored artifact is taken.
+    """
+    store = workspace.store
+    features = {"sketch": sketch_features, "image": image_features}
+    inputs = {"model": model} | {
+        f"{modality}_features": reference
+        for modality, reference in features.items()
+        if reference is not None
+    }
+    recipe = Recipe("encode", VERSION, {}, inputs)
+
+    def create(writer: Writer) -> None:
+        method = open_method(store, model)
+        for modality, reference in features.items():
+            if reference is None:
+                continue
+            artifact = store.open(reference)
+            rows = np.flatnonzero(usable_rows(artifact))
+            encode = method.encode_sketches if modality == "sketch" else method.encode_images
+            codes: NDArray[np.floating] | None = None
+            for start in range(0, len(rows), ROWS_AT_ONCE):
+                part = rows[start : start + ROWS_AT_ONCE]
+                with saying_convergence(what or "codes"):
+                    values = encode(artifact.rows("features", part))
+                if codes is None:
+                    codes = np.zeros((artifact.shape("ok")[0], values.shape[1]), values.dtype)
+                codes[part] = values
+            if codes is None:
+                codes = np.zeros((artifact.shape("ok")[0], 0), np.float32)
+            writer.put_array(f"{modality}_codes", codes, rows_per_block=ROWS_AT_ONCE)
+
+    return produce(store, recipe, create, mode=mode, what=what or "codes")
+
+
+encode = stage_task(encode_features)

@@ -1,0 +1,146 @@
+"""Score one method's codes on the test rows of a split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.datasets.table import MODALITIES
+from cppcl.retrieval.metrics import Evaluation
+from cppcl.retrieval.metrics import evaluate as evaluate_codes
+from storage import Artifact, Recipe, Reference, Store, Writer
+from tasks.progress import say
+from tasks.stages.build_curricula import Target, targets, test_rows
+from tasks.stages.contract import Mode, StageResult, produce, stage_task
+from tasks.stages.extract import usable_rows
+from tasks.stages.fetch import open_pictures
+from tasks.stages.split import open_split
+from tasks.workspace import Workspace
+
+VERSION = "1"
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Codes and classes of the test rows whose pictures could be used."""
+
+    query_rows: NDArray[np.int64]
+    gallery_rows: NDArray[np.int64]
+    query_codes: NDArray[np.floating]
+    gallery_codes: NDArray[np.floating]
+    query_labels: NDArray[np.str_]
+    gallery_labels: NDArray[np.str_]
+
+
+def open_test_set(
+    store: Store, codes: Reference, split: Reference, table: Reference, target: Target
+) -> TestSet:
+    """Gather what is ranked: test sketches are queries, test images the gallery."""
+    artifact = store.open(codes)
+    samples = open_pictures(store, table).table
+    rows_of = open_split(store, split)
+    parts: list[Any] = []
+    for modality in MODALITIES:
+        rows = test_rows(rows_of, modality)
+        rows = rows[usable_rows(store.open(artifact.inputs[f"{modality}_features"]))[rows]]
+        parts.append(
+            (
+                rows,
+                artifact.rows(f"{modality}_codes", rows),
+                targets(samples, modality, target, rows),
+            )
+        )
+    (queries, query_codes, query_labels), (gallery, gallery_codes, gallery_labels) = parts
+    return TestSet(queries, gallery, query_codes, gallery_codes, query_labels, gallery_labels)
+
+
+def evaluate_method(
+    *,
+    workspace: Workspace,
+    table: Reference,
+    split: Reference,
+    codes: Reference,
+    target: Target,
+    metric: str,
+    ranks: tuple[int, ...],
+    seed: int,
+    what: str = "",
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish the scores of a method on a split, with chance and the convention."""
+    store = workspace.store
+    recipe = Recipe(
+        "evaluate",
+        VERSION,
+        {"target": target, "metric": metric, "ranks": list(ranks), "seed": seed},
+        {"table": table, "split": split, "codes": codes},
+    )
+
+    def create(writer: Writer) -> None:
+        test = open_test_set(store, codes, split, table, target)
+        result = evaluate_codes(
+            test.query_codes,
+            test.gallery_codes,
+            test.query_labels,
+            test.gallery_labels,
+            metric=metric,  # type: ignore[arg-type]
+            ranks=ranks,
+            seed=seed,
+        )
+        writer.put_array("query_rows", test.query_rows)
+        publish_evaluation(writer, result)
+
+    result = produce(store, recipe, create, mode=mode, what=what or "scores")
+    say_zero_codes(store.open(result.reference), what or "scores")
+    return result
+
+
+evaluate = stage_task(evaluate_method)
+
+
+def say_zero_codes(artifact: Artifact, what: str) -> None:
+    """Tell that codes without any entry were ranked, whose order is that of chance."""
+    counts = artifact.json("scores.json")["counts"]
+    zero, n = counts["n_zero_queries"], counts["n_queries"]
+    zero_gallery, n_gallery = counts["n_zero_gallery"], counts["n_gallery"]
+    if zero or zero_gallery:
+        say(
+            f"{what}: {zero} of {n} sketches and {zero_gallery} of {n_gallery} images have an "
+            "all-zero code and are ranked by chance; a smaller alpha leaves fewer"
+        )
+
+
+COUNTS = ("n_queries", "n_gallery", "n_zero_queries", "n_zero_gallery", "n_without_relevant")
+ARRAYS = ("average_precision", "first_relevant_rank", "precision_recall")
+
+
+def publish_evaluation(writer: Writer, result: Evaluation) -> None:
+    """Write scores and counts as JSON, values per query and curves as arrays."""
+    counts = {name: getattr(result, name) for name in COUNTS}
+    writer.put_json(
+        "scores.json",
+        {
+            "scores": result.scores,
+            "chance": result.chance,
+            "counts": counts,
+            "convention": result.convention,
+        },
+    )
+    for name in ARRAYS:
+        writer.put_array(name, getattr(result, name))
+
+
+def open_evaluation(store: Store, reference: Reference) -> Evaluation:
+    """Read what `evaluate` stored."""
+    artifact = store.open(reference)
+    document = artifact.json("scores.json")
+    return Evaluation(
+        scores=document["scores"],
+        chance=document["chance"],
+        convention=document["convention"],
+        **document["counts"],
+        **{name: artifact.array(name) for name in ARRAYS},
+    )

@@ -1,0 +1,267 @@
+"""Extract features, or scores, of one modality in blocks on Dask workers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.datasets.table import Modality, SampleTable
+from cppcl.errors import InputError, TooManyBadPicturesError
+from cppcl.features import make_extractor
+from cppcl.pictures.decoding import read_sample
+from storage import Artifact, Recipe, Reference, Store, Writer
+from tasks.cluster import running as cluster
+from tasks.cluster.scheduling import run_blocks
+from tasks.cluster.throughput import Throughput
+from tasks.prefect_progress import prefect_progress
+from tasks.progress import Progress, say, tell
+from tasks.stages.contract import Mode, StageResult, produce, stage_task
+from tasks.stages.fetch import open_pictures
+from tasks.workers.blocks import LEARNED, NOTE, Block, Copy, ExtractorSpec
+from tasks.workers.memory import extraction_budget
+from tasks.workspace import Workspace
+
+VERSION = "1"
+ZERO_ROWS = "zero_rows.json"
+N_NAMED = 20
+"""Pictures that a remark names."""
+LEAST_SIDE = 8
+
+
+def extract_features(
+    *,
+    workspace: Workspace,
+    table: Reference,
+    modality: Modality,
+    extractor: str,
+    options: dict[str, Any],
+    longest_side: int,
+    block_rows: int,
+    learned: Reference | None = None,
+    max_bad_share: float = 0.1,
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish the features of every sample of a modality, one row a sample.
+
+    A picture that cannot be used keeps its row with ``ok`` false. Rows of pictures that an
+    earlier artifact of the same extractor has are copied from it. `learned` is the `learn`
+    artifact that an extractor which learns describes pictures by.
+
+    Raises
+    ------
+    InputError
+        If an extractor learns and is not given what it learned, or that of other options.
+    TooManyBadPicturesError
+        If more than ``max_bad_share`` of the pictures fail; what was extracted is kept.
+    """
+    store = workspace.store
+    if options.get("length", 0) is None:
+        options = {**options, "length": length_of_rows(store, table, modality)}
+    made = make_extractor(extractor, options)
+    parameters = {
+        "modality": modality,
+        "extractor": extractor,
+        "options": made.parameters(),
+        "longest_side": longest_side,
+        "block_rows": block_rows,
+    }
+    if made.learns and learned is None:
+        raise InputError(
+            f"feature extractor {extractor!r} learns from training pictures and was given nothing "
+            "that it learned; run the stage 'learn' first, or set learned to one of its keys"
+        )
+    inputs = {"table": table} | ({} if learned is None else {"learned": learned})
+    recipe = Recipe("extract", f"{VERSION}.{made.version}", parameters, inputs)
+    spec = ExtractorSpec(extractor, json.dumps(options, sort_keys=True), longest_side, learned)
+    what = f"{modality} {extractor}" + (f", learned {learned.key[:8]}" if learned else "")
+
+    def create(writer: Writer) -> None:
+        if learned is not None:
+            spec.make(str(store.root))  # refused here, before the cluster starts
+        pictures = open_pictures(store, table)
+        paths = pictures.table.column("paths", modality)
+        n_blocks = -(-len(paths) // block_rows)
+        writer.array(
+            "features",
+            shape=(len(paths), made.dimension),
+            dtype="float32",
+            rows_per_block=block_rows,
+        )
+        pending = writer.pending_blocks("features", notes=(NOTE,))
+        if len(pending) < n_blocks:
+            say(f"{what}: {n_blocks - len(pending)} of {n_blocks} blocks were done")
+        copies = {} if mode == "force" else known_rows(store, recipe)
+        blocks = make_blocks(pictures.table, modality, pending, block_rows, copies)
+        budget = extraction_budget(
+            extractor=extractor,
+            device=made.device,
+            options=options,
+            dimension=made.dimension,
+            block_rows=block_rows,
+            longest_side=longest_side,
+            learned_bytes=0 if learned is None else stored_bytes(store.open(learned)),
+            ahead=made.device == "gpu",
+        )
+        if blocks and (workers := cluster.available()):
+            budget.check(workers.memory_of_a_worker(), block_rows, longest_side)
+        copied = sum(len(copy.rows) for block in blocks for copy in block.copies)
+        throughput = Throughput(sum(len(block.paths) for block in blocks))
+        deaths = 0
+        with prefect_progress(what) as show:
+            for finished in run_blocks(
+                blocks, str(writer.path), str(pictures.root), spec, made.device, str(store.root)
+            ):
+                throughput.add(finished.report)
+                deaths += finished.report.deaths
+                done = n_blocks - len(pending) + finished.number_done
+                tell(Progress("extract", what, done, n_blocks, detail=str(throughput)))
+                show(done / n_blocks, str(throughput))
+        ok, failures, zeros = np.ones(len(paths), dtype=bool), {}, []
+        for block, note in writer.block_notes(NOTE).items():
+            here = block * block_rows
+            for row, reason in note["failures"].items():
+                ok[here + int(row)], failures[paths[here + int(row)]] = False, reason
+            zeros += [paths[here + row] for row in note["zero_rows"]]
+        writer.put_array("ok", ok)
+        writer.put_json("failures.json", dict(sorted(failures.items())))
+        writer.put_json(ZERO_ROWS, sorted(zeros))
+        # Options may name a local file; what takes part in the key is that file's content.
+        writer.note(
+            **throughput.notes(),
+            worker_deaths=deaths,
+            memory_budget_bytes=budget.total,
+            copied_rows=copied,
+            options=options,
+        )
+
+    result = produce(store, recipe, create, mode=mode, what=what)
+    artifact = store.open(result.reference)
+    check_failures(artifact, max_bad_share)
+    if remark := zero_rows_remark(artifact):
+        say(remark)
+    return result
+
+
+extract = stage_task(extract_features)
+
+
+def length_of_rows(store: Store, table: Reference, modality: Modality) -> int | None:
+    """Length of the first feature vector of a modality whose samples are vectors."""
+    pictures = open_pictures(store, table)
+    for path in pictures.table.column("paths", modality)[:1]:
+        return len(read_sample(pictures.root, path, longest_side=LEAST_SIDE))
+    return None
+
+
+def zero_rows_remark(artifact: Artifact) -> str | None:
+    """Words about the pictures of an `extract` artifact whose features are all zero, if any.
+
+    A score may be zero; an artifact of before they were noted says nothing.
+    """
+    if ZERO_ROWS not in artifact.names or artifact.shape("features")[1] == 1:
+        return None
+    paths = artifact.json(ZERO_ROWS)
+    if not paths:
+        return None
+    given, options = artifact.parameters, artifact.parameters["options"]
+    parts = [options, *(part for part in options.values() if isinstance(part, dict))]
+    mend = (
+        "; with weighting tf_idf a word that every training picture has counts for nothing: raise "
+        "n_words, or use weighting l1"
+        if any(part.get("weighting") == "tf_idf" for part in parts)
+        else ""
+    )
+    more = f" and {len(paths) - N_NAMED} more" if len(paths) > N_NAMED else ""
+    return (
+        f"{len(paths)} of {artifact.shape('ok')[0]} {given['modality']} pictures have features of "
+        f"{given['extractor']} that are all zero, so they are similar to nothing: "
+        f"{', '.join(paths[:N_NAMED])}{more}{mend}"
+    )
+
+
+def check_failures(artifact: Artifact, max_bad_share: float) -> None:
+    """Name the pictures that failed, and refuse an artifact with too many of them."""
+    failures = artifact.json("failures.json")
+    n = artifact.shape("ok")[0]
+    if not failures:
+        return
+    shown = "\n".join(f"  {reason}" for reason in list(failures.values())[:N_NAMED])
+    more = f"\n  and {len(failures) - N_NAMED} more" if len(failures) > N_NAMED else ""
+    text = f"{len(failures)} of {n} {artifact.parameters['modality']} pictures "
+    if len(failures) > max_bad_share * n:
+        raise TooManyBadPicturesError(
+            f"{text}cannot be used, more than compute.max_bad_share={max_bad_share}:\n"
+            f"{shown}{more}\nMend or remove them, or raise max_bad_share"
+        )
+    say(f"{text}were skipped:\n{shown}{more}")
+
+
+def known_rows(store: Store, recipe: Recipe) -> dict[str, tuple[Reference, int]]:
+    """Rows that stored artifacts of the same extractor have, by sha256 of the picture."""
+    wanted = {k: v for k, v in recipe.parameters.items() if k not in {"modality", "block_rows"}}
+    known: dict[str, tuple[Reference, int]] = {}
+    for artifact in store.artifacts("extract"):
+        if artifact.reference == recipe.reference or artifact.version != recipe.version:
+            continue
+        if any(artifact.parameters.get(name) != value for name, value in wanted.items()):
+            continue
+        if artifact.inputs.get("learned") != recipe.inputs.get("learned"):
+            continue
+        table = open_pictures(store, artifact.inputs["table"]).table
+        ok = artifact.array("ok")
+        digests = table.column("sha256", artifact.parameters["modality"])
+        for row, digest in enumerate(digests):
+            if ok[row]:
+                known.setdefault(digest, (artifact.reference, row))
+    return known
+
+
+def make_blocks(
+    table: SampleTable,
+    modality: Modality,
+    numbers: Sequence[int],
+    block_rows: int,
+    known: dict[str, tuple[Reference, int]],
+) -> list[Block]:
+    """Describe blocks of a modality's rows."""
+    rows = table.rows(modality).tolist()
+    return [
+        make_block(table, rows[number * block_rows : (number + 1) * block_rows], number, known)
+        for number in numbers
+    ]
+
+
+def make_block(
+    table: SampleTable, rows: Sequence[int], number: int, known: dict[str, tuple[Reference, int]]
+) -> Block:
+    """Describe one block, of these rows of the table."""
+    sources: dict[Reference, list[tuple[int, int]]] = {}
+    for here, row in enumerate(rows):
+        if found := known.get(table.sha256[row]):
+            sources.setdefault(found[0], []).append((here, found[1]))
+    copies = tuple(
+        Copy(source, tuple(here for here, _ in pairs), tuple(there for _, there in pairs))
+        for source, pairs in sources.items()
+    )
+    return Block(
+        number,
+        tuple(table.paths[row] for row in rows),
+        tuple(table.sha256[row] for row in rows),
+        copies,
+    )
+
+
+def stored_bytes(artifact: Artifact) -> int:
+    """Bytes of the arrays of an artifact, in memory."""
+    shapes = (artifact.shape(name) for name in artifact.names if name.startswith(LEARNED))
+    return 8 * sum(math.prod(shape) for shape in shapes)
+
+
+def usable_rows(artifact: Artifact) -> NDArray[np.bool_]:
+    """Which rows of an `extract` artifact hold features."""
+    return artifact.array("ok").astype(bool)

@@ -1,0 +1,146 @@
+"""Bring a data set here and store its sample table."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cppcl.datasets import DATASETS, PublishedSet
+from cppcl.datasets.obtaining.mirrors import Listener
+from cppcl.datasets.table import SampleTable
+from storage import Artifact, Recipe, Reference, Store, Writer, read_zarr
+from tasks.progress import Progress, say, tell
+from tasks.stages.contract import Mode, StageResult, produce, stage_task
+from tasks.workspace import Workspace
+
+VERSION = "1"
+
+
+def fetch_data(
+    *,
+    workspace: Workspace,
+    name: str,
+    options: dict[str, Any],
+    key_parameters: dict[str, Any],
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Fetch a data set's pictures and publish its sample table.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where pictures and the table go.
+    name : str
+        Data set in the registry.
+    options : dict
+        Arguments of its constructor.
+    key_parameters : dict
+        Those that take part in the key; the content of the table does so by its digest.
+    mode : {'reuse', 'force', 'require'}
+        Whether a stored table is taken.
+    """
+    data_set = DATASETS[name](**{k: without_zarr(v, workspace) for k, v in options.items()})
+    if isinstance(data_set, PublishedSet):
+        root = data_set.fetch(workspace.published_data, listener())
+    else:
+        root = data_set.fetch(workspace.data)
+    table = data_set.table(root)
+    findings = [*data_set.findings(root), *table.repetitions()]
+    for finding in findings:
+        say(f"{name}: {finding}")
+    version = f"{VERSION}.{data_set.version}"
+    return publish_table(
+        workspace.store,
+        table,
+        root=root,
+        version=version,
+        parameters={"dataset": name, **key_parameters},
+        licence=data_set.licence,
+        findings=findings,
+        mode=mode,
+    )
+
+
+fetch = stage_task(fetch_data)
+
+
+def listener() -> Listener:
+    """Passes on what downloading and unpacking tell, in megabytes."""
+
+    def show(what: str, done: int, total: int) -> None:
+        megabytes = done // 1_000_000, max(done, total) // 1_000_000
+        tell(Progress("fetch", f"{what}, MB", *megabytes))
+
+    return Listener(say=say, progress=show)
+
+
+def without_zarr(value: Any, workspace: Workspace) -> Any:
+    """Path of a ``.npy`` copy where an option names a Zarr array; any other value unchanged."""
+    if not isinstance(value, Path) or value.suffix != ".zarr":
+        return value
+    values = np.ascontiguousarray(read_zarr(value))
+    digest = hashlib.sha256(values.tobytes()).hexdigest()[:16]
+    copy = workspace.data / "from-zarr" / f"{value.stem}-{digest}.npy"
+    if not copy.is_file():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        partial = copy.with_suffix(f".{os.getpid()}.npy")
+        np.save(partial, values)
+        partial.replace(copy)
+    return copy
+
+
+def publish_table(
+    store: Store,
+    table: SampleTable,
+    *,
+    root: Path,
+    version: str,
+    parameters: dict[str, Any],
+    licence: str,
+    findings: list[str],
+    mode: Mode,
+) -> StageResult:
+    """Store a sample table, keyed on its content and not on where its files lie."""
+    recipe = Recipe("fetch", version, {**parameters, "table": table.digest()}, {})
+
+    def create(writer: Writer) -> None:
+        writer.put_text("samples.csv", table.to_csv())
+        writer.put_json("about.json", {"licence": licence, "findings": findings})
+        writer.note(root=str(root.absolute()))
+
+    stored = store.find(recipe.reference)
+    if stored is not None and _root(stored) != root.absolute():
+        # The same pictures at another place: the place is the only thing that is written anew.
+        mode = "force"
+    return produce(store, recipe, create, mode=mode, what=str(parameters.get("dataset", root)))
+
+
+def _root(artifact: Artifact) -> Path:
+    return Path(artifact.run["notes"]["root"])
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """A sample table with the folder that its paths are relative to."""
+
+    table: SampleTable
+    root: Path
+    licence: str
+    findings: tuple[str, ...]
+
+
+def open_pictures(store: Store, reference: Reference) -> Pictures:
+    """Read what `fetch` stored."""
+    artifact = store.open(reference)
+    about = artifact.json("about.json")
+    return Pictures(
+        table=SampleTable.from_csv(artifact.text("samples.csv")),
+        root=_root(artifact),
+        licence=about["licence"],
+        findings=tuple(about["findings"]),
+    )

@@ -1,0 +1,211 @@
+"""Train methods on splits: one here, or several on the cluster, ahead of their stage."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from prefect import task
+
+from cppcl.methods import make_method
+from storage import Recipe, Reference, Store, Writer
+from tasks.cluster import running as cluster
+from tasks.prefect_progress import prefect_progress
+from tasks.progress import Progress, say, tell
+from tasks.samples import training_samples
+from tasks.stages.build_curricula import Target
+from tasks.stages.contract import PREFECT_OPTIONS, Mode, StageResult, produce, stage_task
+from tasks.workers.checkpoint import in_rounds
+from tasks.workers.training import TOPIC, Training, fit_stored
+from tasks.workspace import Workspace
+
+VERSION = "1"
+LEARNS_NOTHING = frozenset({"raw_cosine"})
+"""Methods that may have no training rows, as where all samples are queries or gallery."""
+
+MEND = "raise compute.memory_per_worker (what is done is kept)"
+
+
+def training_recipe(
+    *,
+    table: Reference,
+    split: Reference,
+    sketch_features: Reference,
+    image_features: Reference,
+    curricula: Reference | None,
+    method: str,
+    options: dict[str, Any],
+    target: Target,
+    tuning: Reference | None = None,
+) -> Recipe:
+    """What a trained method is made from.
+
+    Parameters
+    ----------
+    table, split : Reference
+        Samples, and which of them train: no other row is read.
+    sketch_features, image_features : Reference
+        `extract` artifacts.
+    curricula : Reference or None
+        Pairs, for a method that weighs them.
+    method, options : str, dict
+        What learns.
+    target : {'groups', 'labels'}
+        What relevance goes by.
+    tuning : Reference or None
+        The `tune` artifact that options come from, if any.
+    """
+    inputs = {
+        "table": table,
+        "split": split,
+        "sketch_features": sketch_features,
+        "image_features": image_features,
+    }
+    if curricula is not None:
+        inputs["curricula"] = curricula
+    if tuning is not None:
+        inputs["tuning"] = tuning
+    return Recipe(
+        "train",
+        f"{VERSION}.{make_method(method, **options).version}",
+        {"method": method, "options": options, "target": target},
+        inputs,
+    )
+
+
+def train_method(
+    *,
+    workspace: Workspace,
+    recipe: Recipe,
+    seconds: float | None = None,
+    what: str = "",
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish what a method learned from the training rows of a split.
+
+    Pictures that could not be used take no part. A training in rounds that is killed goes on
+    from one of the last when it is asked for again.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    recipe : Recipe
+        A `training_recipe`.
+    seconds : float or None
+        How long it took where `train_ahead` just did it.
+    what : str
+        Which piece of the stage this is, for progress.
+    mode : {'reuse', 'force', 'require'}
+        Whether what is stored is taken.
+    """
+    if seconds is not None:
+        return StageResult(recipe.reference, cached=False, seconds=seconds)
+    store, what = workspace.store, what or method_of(recipe)
+
+    def create(writer: Writer) -> None:
+        with prefect_progress(f"train {what}") as show:
+            training_of(store, recipe, what).fit(store, writer, show)
+
+    return produce(store, recipe, create, mode=mode, what=what)
+
+
+train = stage_task(train_method)
+
+
+def train_several(
+    *, workspace: Workspace, recipes: Sequence[tuple[Recipe, str]], mode: Mode = "reuse"
+) -> dict[Reference, float]:
+    """Train on the cluster what is not stored, where that is faster than one after another.
+
+    Left to the stage itself are methods that do not learn in rounds, those on a GPU, those that
+    need more memory than a worker has, and a single one, which has all cores there.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    recipes : sequence of (Recipe, str)
+        Each training, and which piece of the stage it is.
+    mode : {'reuse', 'force', 'require'}
+        Whether what is stored is taken.
+
+    Returns
+    -------
+    dict of Reference to float
+        What was trained, and the seconds that each took.
+    """
+    store = workspace.store
+    pending: list[Training] = []
+    for recipe, what in recipes if mode != "require" else ():
+        options: Any = recipe.parameters["options"]
+        if (
+            (mode == "force" or store.find(recipe.reference) is None)
+            and str(options.get("device", "cpu")) == "cpu"
+            and in_rounds(make_method(method_of(recipe), **options))
+        ):
+            pending.append(training_of(store, recipe, what))
+    memory = cluster.current().memory_of_a_worker() if pending else 0
+    pending = [training for training in pending if training.memory(store) <= memory]
+    if len(pending) < 2:
+        return {}
+    seconds: dict[Reference, float] = {}
+    finished: set[str] = set()
+
+    def hear(event: dict[str, Any]) -> None:
+        if event["what"] not in finished:
+            tell(Progress(**event))
+
+    work = functools.partial(fit_stored, store=str(store.root), force=mode == "force")
+    with (
+        prefect_progress("train") as show,
+        cluster.hearing(TOPIC, hear),
+    ):
+        for number, trained in cluster.run(work, pending, device="cpu", name="train", mend=MEND):
+            recipe, what = pending[number].recipe, pending[number].what
+            finished.add(what)
+            for remark in trained.remarks:
+                say(remark)
+            tell(Progress("train", what, 1, 1, seconds=trained.seconds))
+            seconds[recipe.reference] = trained.seconds
+            show(len(seconds) / len(pending))
+    return seconds
+
+
+train_ahead = task(train_several, name="train_ahead", **PREFECT_OPTIONS)
+
+
+def training_of(store: Store, recipe: Recipe, what: str) -> Training:
+    """What is to be learned by a recipe, and from which samples."""
+    parameters: Any = recipe.parameters
+    samples = training_samples(
+        store,
+        table=recipe.inputs["table"],
+        split=recipe.inputs["split"],
+        features={
+            "sketch": recipe.inputs["sketch_features"],
+            "image": recipe.inputs["image_features"],
+        },
+        target=parameters["target"],
+        at_least_one=method_of(recipe) in LEARNS_NOTHING,
+    )
+    return Training(recipe, samples, what)
+
+
+def method_of(recipe: Recipe) -> str:
+    """Registered name of the method that a recipe trains."""
+    return str(recipe.parameters["method"])
+
+
+def open_method(store: Store, reference: Reference) -> Any:
+    """Method as it was trained, ready to encode."""
+    artifact = store.open(reference)
+    prefix = "model."
+    arrays = {
+        name.removeprefix(prefix): artifact.array(name)
+        for name in artifact.names
+        if name.startswith(prefix)
+    }
+    parameters = artifact.parameters
+    return make_method(parameters["method"], **parameters["options"]).from_arrays(arrays)

@@ -1,0 +1,251 @@
+"""Choose a method's options by cross-validation inside the training rows of a split."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cppcl.datasets.table import Modality
+from cppcl.errors import InputError
+from cppcl.methods import make_method
+from cppcl.selection.folds import HeldOut, repeated_folds
+from cppcl.selection.grid_search import gather_scores, search_jobs
+from storage import Artifact, Recipe, Reference, Store, Writer
+from tasks.cluster import running as cluster
+from tasks.prefect_progress import prefect_progress
+from tasks.progress import Progress, say, tell
+from tasks.samples import training_samples
+from tasks.stages.build_curricula import Target
+from tasks.stages.contract import Mode, StageResult, produce, stage_task
+from tasks.workers.search_jobs import job_recipe, score_stored_job
+from tasks.workspace import Workspace
+
+VERSION = "2"
+MEND = "raise compute.memory_per_worker (what is done is kept)"
+
+
+def tune_method(
+    *,
+    workspace: Workspace,
+    table: Reference,
+    split: Reference,
+    sketch_features: Reference,
+    image_features: Reference,
+    curricula: Reference | None,
+    method: str,
+    options: dict[str, Any],
+    grid: Mapping[str, Sequence[Any]],
+    target: Target,
+    held_out: HeldOut,
+    n_folds: int,
+    n_repeats: int,
+    score: str,
+    metric: str,
+    warm_start: bool,
+    seed: int,
+    what: str = "",
+    mode: Mode = "reuse",
+) -> StageResult:
+    """Publish the scores of every combination of a grid, and the best one.
+
+    Jobs run on the cluster, and each is an artifact of its own: a search that was killed goes on,
+    and a larger grid costs only what is new in it.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    table, split : Reference
+        Samples, and which of them train: no other row is read.
+    sketch_features, image_features : Reference
+        `extract` artifacts.
+    curricula : Reference or None
+        Pairs, for combinations that weigh them.
+    method, options : str, dict
+        What is tuned, and the options that the grid does not name.
+    grid : dict
+        Values to try of each option.
+    target : {'groups', 'labels'}
+        What relevance goes by.
+    held_out, n_folds, n_repeats, score, metric, warm_start, seed
+        See `cppcl.selection.grid_search.grid_search`.
+    what : str
+        Which piece of the stage this is, for progress.
+    mode : {'reuse', 'force', 'require'}
+        Whether what is stored is taken, the jobs' scores too.
+    """
+    store, what = workspace.store, what or method
+    features = {"sketch_features": sketch_features, "image_features": image_features}
+    division: dict[str, Any] = {
+        "held_out": held_out,
+        "n_folds": n_folds,
+        "n_repeats": n_repeats,
+        "seed": seed,
+    }
+    folds = Recipe(
+        "folds",
+        VERSION,
+        {"target": target, **division},
+        {"table": table, "split": split, **features},
+    )
+    try:
+        jobs = search_jobs(
+            functools.partial(make_method, method, **without(options, grid)),
+            grid,
+            warm_start=warm_start,
+        )
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from error
+    recipes = [
+        job_recipe(
+            method,
+            replace(job, options=tuple({**options, **chosen} for chosen in job.options)),
+            score=score,
+            metric=metric,
+            folds=folds.reference,
+            features=features,
+            curricula=curricula,
+        )
+        for job in jobs
+    ]
+    recipe = Recipe(
+        "tune",
+        VERSION,
+        {"method": method, "options": without(options, grid), "grid": dict(grid)},
+        {"folds": folds.reference}
+        | {f"job-{number:04}": job.reference for number, job in enumerate(recipes)},
+    )
+
+    def create_folds(writer: Writer) -> None:
+        sides: dict[Modality, Reference] = {"sketch": sketch_features, "image": image_features}
+        put_folds(
+            writer,
+            training_samples(store, table=table, split=split, features=sides, target=target),
+            **division,
+        )
+
+    def create(writer: Writer) -> None:
+        force = mode == "force"
+        try:
+            store.get_or_create(folds, create_folds, force=force)
+            run_pending(store, recipes, force=force, what=what)
+            scores = [store.open(job.reference).array("scores").tolist() for job in recipes]
+            result = gather_scores(grid, jobs, scores)
+        except InputError as error:
+            raise InputError(f"{what}: {error}") from error
+        writer.put_array("scores", result.scores)
+        writer.put_json(
+            "search.json",
+            {
+                "method": method,
+                "score": score,
+                "n_folds": n_folds,
+                "n_repeats": n_repeats,
+                "warm_start": result.warm_start,
+                "best": result.best_options,
+                "table": result.table(),
+            },
+        )
+
+    done = produce(store, recipe, create, mode=mode, what=what)
+    say(f"{what}: {in_words(store.open(done.reference))}")
+    return done
+
+
+tune = stage_task(tune_method)
+
+
+def without(options: dict[str, Any], grid: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that a grid does not name."""
+    return {name: value for name, value in options.items() if name not in grid}
+
+
+def put_folds(
+    writer: Writer,
+    samples: Sequence[Any],
+    *,
+    held_out: HeldOut,
+    n_folds: int,
+    n_repeats: int,
+    seed: int,
+) -> None:
+    """Write training rows, numbers of their labels, and the folds that hold each out."""
+    sketches, images = samples
+    folds = repeated_folds(
+        sketches.labels,
+        images.labels,
+        sketch_groups=sketches.groups,
+        image_groups=images.groups,
+        held_out=held_out,
+        n_folds=n_folds,
+        n_repeats=n_repeats,
+        seed=seed,
+    )
+    _, numbers = np.unique(np.concatenate([sketches.labels, images.labels]), return_inverse=True)
+    labels = np.split(numbers.astype(np.int64), [len(sketches.labels)])
+    for side, of_side, fold in zip(samples, labels, folds, strict=True):
+        writer.put_array(f"{side.modality}_rows", side.rows)
+        writer.put_array(f"{side.modality}_kept", side.kept)
+        writer.put_array(f"{side.modality}_labels", of_side)
+        writer.put_array(f"{side.modality}_folds", fold)
+
+
+def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, what: str) -> None:
+    """Compute on the cluster what the store lacks of these jobs."""
+    pending = [job for job in recipes if force or store.find(job.reference) is None]
+    stored = len(recipes) - len(pending)
+    if stored and pending:
+        of_all, still = (sum(map(n_combinations, jobs)) for jobs in (recipes, pending))
+        say(f"{what}: {of_all - still} of {of_all} combinations were done")
+    work = functools.partial(score_stored_job, store=str(store.root), force=force)
+    device = "gpu" if any(uses_gpu(job) for job in pending) else "cpu"
+    with prefect_progress(f"tune {what}") as show:
+        documents = [job.document() for job in pending]
+        for done, _ in enumerate(run_jobs(work, documents, device), start=stored + 1):
+            tell(Progress("tune", what, done, len(recipes)))
+            show(done / len(recipes))
+
+
+def run_jobs(work: Any, documents: Sequence[Any], device: str) -> Iterator[Any]:
+    """Run jobs on the cluster; yields once for each that is done."""
+    yield from cluster.run(work, documents, device=device, name="tune", mend=MEND)
+
+
+def n_combinations(job: Recipe) -> int:
+    """Combinations of a job."""
+    combinations: Any = job.parameters["options"]
+    return len(combinations)
+
+
+def uses_gpu(job: Recipe) -> bool:
+    """Whether a combination of a job runs on a GPU."""
+    combinations: Any = job.parameters["options"]
+    return any(str(options.get("device", "cpu")) != "cpu" for options in combinations)
+
+
+def best_options(store: Store, reference: Reference) -> dict[str, Any]:
+    """Options that a `tune` artifact found best."""
+    return dict(store.open(reference).json("search.json")["best"])
+
+
+def folds_in_words(search: Mapping[str, Any]) -> str:
+    """How a search divided the training rows."""
+    repeats = search["n_repeats"]
+    return f"{search['n_folds']} folds" + (f", {repeats} times," if repeats > 1 else "")
+
+
+def in_words(artifact: Artifact) -> str:
+    """What a search found, in one line."""
+    search = artifact.json("search.json")
+    best = next(row for row in search["table"] if row["best"])
+    chosen = ", ".join(f"{name}={value}" for name, value in search["best"].items())
+    warm = ", warm-started along alpha" if search["warm_start"] else ""
+    return (
+        f"{chosen} is best of {len(search['table'])} combinations: {search['score']} "
+        f"{100 * best['mean']:.1f} ± {100 * best['sd']:.1f} in {folds_in_words(search)} of the "
+        f"training rows{warm}"
+    )

@@ -1,0 +1,1 @@
+"""Functions that run on Dask workers. They import the library and storage only."""

@@ -1,0 +1,166 @@
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kendalltau, spearmanr
+
+from cppcl.curriculum import ExplicitPairs
+from cppcl.curriculum.people.agreement import agreement
+from cppcl.curriculum.people.answers import (
+    Answer,
+    count_in_cycles,
+    pairs_from_answers,
+    read_answers,
+)
+from cppcl.errors import InputError
+
+IDS = ["cat/1", "cat/2", "cat/3", "dog/1"]
+ANSWERS = [
+    Answer("cat/1", "cat/2", "a"),
+    Answer("cat/2", "cat/3", "b"),
+    Answer("cat/3", "cat/1", "skip"),
+    Answer("cat/2", "elsewhere", "a"),
+]
+
+
+def test_both_formats_read_alike(tmp_path):
+    table = tmp_path / "a.csv"
+    table.write_text(
+        "who,sample_a,sample_b,easier\nx,cat/1,cat/2,a\ny,cat/2,cat/3,b\n"
+        "y,cat/3,cat/1,\n,cat/2,elsewhere,a\n"
+    )
+    lines = tmp_path / "a.jsonl"
+    lines.write_text(
+        "\n".join(json.dumps({**vars(answer), "seconds": 2.5}) for answer in ANSWERS) + "\n\n"
+    )
+    assert read_answers(table) == read_answers(lines) == ANSWERS
+
+
+@pytest.mark.parametrize("name", ["a\u2028b", "a\x85b", "two\nlines", 'a "quoted", name'])
+def test_ids_may_hold_what_looks_like_the_end_of_a_line(tmp_path, name):
+    table = tmp_path / "a.csv"
+    quoted = name.replace('"', '""')
+    table.write_text(f'sample_a,sample_b,easier\n"{quoted}",cat/1,a\n', encoding="utf-8")
+    lines = tmp_path / "a.jsonl"
+    answer = Answer(name, "cat/1", "a")
+    lines.write_text(json.dumps(vars(answer), ensure_ascii=False) + "\n", encoding="utf-8")
+    assert read_answers(table) == read_answers(lines) == [answer]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "line"), [("csv", "x" * 200_000 + ",b,a"), ("jsonl", "[" * 100_000), ("jsonl", "{")]
+)
+def test_what_is_no_table_is_named_by_its_line(tmp_path, suffix, line):
+    path = tmp_path / f"a.{suffix}"
+    head = "sample_a,sample_b,easier" if suffix == "csv" else ""
+    path.write_text(f"{head}\n{line}\n")
+    with pytest.raises(InputError, match=r"a\.(csv|jsonl), line 2: no (CSV|JSON)"):
+        read_answers(path)
+
+
+def test_pairs_are_harder_then_easier_and_everything_is_counted():
+    found = pairs_from_answers(ANSWERS, IDS)
+    np.testing.assert_array_equal(found.pairs.pairs, [[1, 0], [1, 2]])
+    assert found.counts() == {
+        "pairs": 2,
+        "answers": 4,
+        "skipped": 1,
+        "of other samples": 1,
+        "contradicted": 0,
+        "in cycles": 0,
+    }
+
+
+def test_contradictions_and_cycles_are_kept_and_counted():
+    answers = [
+        Answer("cat/1", "cat/2", "a"),
+        Answer("cat/2", "cat/1", "a"),  # the other way
+        Answer("cat/1", "cat/2", "a"),  # said twice
+        Answer("cat/2", "cat/3", "a"),
+        Answer("cat/3", "dog/1", "a"),
+    ]
+    found = pairs_from_answers(answers, IDS)
+    assert len(found.pairs) == 5
+    assert found.n_contradicted == 1
+    assert found.n_in_cycles == 3
+    closed = pairs_from_answers([*answers, Answer("dog/1", "cat/2", "a")], IDS)
+    assert closed.n_in_cycles == 6
+    assert pairs_from_answers([], IDS).counts()["pairs"] == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=10))
+@settings(max_examples=60, deadline=None)
+def test_pairs_on_cycles_equal_reachability(pairs):
+    pairs = [(a, b) for a, b in pairs if a != b]
+    reached = np.eye(6, dtype=bool)
+    for a, b in pairs:
+        reached[a, b] = True
+    for k, i, j in itertools.product(range(6), repeat=3):
+        reached[i, j] |= reached[i, k] and reached[k, j]
+    expected = sum(bool(reached[b, a]) for a, b in pairs)
+    assert count_in_cycles(np.array(pairs, dtype=np.int64).reshape(-1, 2), 6) == expected
+
+
+def test_a_share_of_the_decided_pairs():
+    ids = [str(k) for k in range(40)]
+    answers = [Answer(str(k), str(k + 1), "b") for k in range(39)]
+    some = pairs_from_answers(answers, ids, share=0.6, seed=3)
+    assert len(some.pairs) == round(0.6 * 39)
+    assert {tuple(p) for p in some.pairs.pairs.tolist()} <= {(k, k + 1) for k in range(39)}
+    again = pairs_from_answers(answers, ids, share=0.6, seed=3)
+    np.testing.assert_array_equal(some.pairs.pairs, again.pairs.pairs)
+    other = pairs_from_answers(answers, ids, share=0.6, seed=4)
+    assert not np.array_equal(some.pairs.pairs, other.pairs.pairs)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "sample_a,sample_b,easier\nx,y,c\n", "line 2: easier='c' must be one of a, b"),
+        ("a.csv", "sample_a,easier\nx,a\n", "line 2: columns must be sample_a, sample_b, easier"),
+        ("a.csv", "sample_a,sample_b,easier\nx,x,a\n", "line 2: .* are both 'x'"),
+        ("a.jsonl", '{"sample_a": "x"}\n', "line 1: columns"),
+        ("a.jsonl", "[1]\n", "line 1: columns"),
+        ("a.jsonl", "\nnope\n", "line 2: no JSON"),
+        ("a.txt", "", r"\.csv or \.jsonl"),
+    ],
+)
+def test_wrong_files_are_named(tmp_path, name, text, message):
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_answers(file)
+
+
+def test_a_missing_file_and_a_wrong_share_are_named(tmp_path):
+    with pytest.raises(InputError, match=r"none\.csv: cannot be read"):
+        read_answers(tmp_path / "none.csv")
+    with pytest.raises(InputError, match=r"answer_share=1\.5"):
+        pairs_from_answers(ANSWERS, IDS, share=1.5)
+
+
+def test_agreement_with_a_full_order_is_kendall_and_spearman():
+    rng = np.random.default_rng(0)
+    scores, human = rng.normal(size=12), rng.normal(size=12)
+    human += scores
+    pairs = [(a, b) for a, b in itertools.permutations(range(12), 2) if human[b] > human[a]]
+    found = agreement(scores, ExplicitPairs(np.array(pairs), 12))
+    assert found.n_pairs == 66
+    assert found.n_samples == 12
+    assert found.kendall == pytest.approx(kendalltau(scores, human).statistic)
+    assert found.spearman == pytest.approx(spearmanr(scores, human).statistic)
+    opposite = agreement(-scores, ExplicitPairs(np.array(pairs), 12))
+    assert opposite.kendall == pytest.approx(-found.kendall)
+
+
+def test_agreement_leaves_out_what_has_no_score():
+    pairs = ExplicitPairs(np.array([[0, 1], [1, 2], [3, 2]]), 4)
+    found = agreement(np.array([1.0, 2.0, 2.0, np.nan]), pairs)
+    assert (found.n_pairs, found.n_samples) == (2, 3)
+    assert found.kendall == 0.5  # one alike, one tie
+    nothing = agreement(np.full(4, np.nan), pairs)
+    assert nothing.n_pairs == nothing.n_samples == 0
+    assert np.isnan([nothing.kendall, nothing.spearman]).all()

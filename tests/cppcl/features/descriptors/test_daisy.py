@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cppcl.features.descriptors.daisy import daisy, gaussian_taps
+
+
+def _mask(seed: int, side: int = 41) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    mask = rng.random((side, side)) < 0.02
+    mask[rng.integers(side)] = True
+    return mask
+
+
+def _placed(mask: np.ndarray, top: int, left: int, side: int = 200) -> np.ndarray:
+    canvas = np.zeros((side, side), dtype=bool)
+    canvas[top : top + mask.shape[0], left : left + mask.shape[1]] = mask
+    return canvas
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.integers(0, 100), st.integers(60, 95), st.integers(60, 95))
+def test_moves_with_the_picture(seed, top, left):
+    mask = _mask(seed)
+    rows, columns = np.nonzero(mask)
+    here = daisy(_placed(mask, 70, 80), rows + 70, columns + 80)
+    there = daisy(_placed(mask, top, left), rows + top, columns + left)
+    np.testing.assert_allclose(there, here, atol=1e-5)
+
+
+def test_turns_with_the_picture():
+    mask = _placed(_mask(1), 80, 80, 201)
+    rows, columns = np.nonzero(mask)
+    cells = daisy(mask, rows, columns).reshape(-1, 17, 8)
+    # A quarter turn to the left brings (row, column) to (200 - column, row).
+    turned = daisy(np.rot90(mask), 200 - columns, rows).reshape(-1, 17, 8)
+    expected = np.roll(cells, -2, axis=2)
+    for ring in (slice(1, 9), slice(9, 17)):
+        expected[:, ring] = np.roll(expected[:, ring], -2, axis=1)
+    np.testing.assert_allclose(turned, expected, atol=1e-5)
+
+
+def test_an_upright_line():
+    mask = np.zeros((121, 121), dtype=bool)
+    mask[:, 60] = True
+    cells = daisy(mask, np.array([60]), np.array([60]))[0].reshape(17, 8)
+    # On the line the picture rises and falls by the same amounts, sideways.
+    assert 0.95 < np.linalg.norm(cells[0]) < 1
+    np.testing.assert_allclose(cells[0, :5], cells[0, [4, 3, 2, 1, 0]], atol=1e-6)
+    assert cells[0].argmax() in (0, 4)
+    np.testing.assert_allclose(cells[0, [2, 6]], 0, atol=1e-6)
+    # To the right of it (t = 0), its left flank is nearer: values fall to the right.
+    assert cells[1].argmax() == 4
+    assert cells[5].argmax() == 0
+    # Along it (t = 2, 6), cells are like the centre.
+    np.testing.assert_allclose(cells[[3, 7]], np.stack([cells[0]] * 2), atol=1e-4)
+
+
+def test_cells_far_from_contours_fade():
+    mask = np.zeros((101, 101), dtype=bool)
+    mask[50, 50] = True
+    cells = daisy(mask, np.array([50]), np.array([50]))[0].reshape(17, 8)
+    norms = np.linalg.norm(cells, axis=1)
+    assert norms[0] > 0.8
+    assert (norms[1:] < 0.6).all()
+    # With a few more marks in its sight, a cell is nearly as long as any.
+    mask[48:53, 58] = True
+    cells = daisy(mask, np.array([50]), np.array([50]))[0].reshape(17, 8)
+    assert np.linalg.norm(cells[1]) > 0.8
+
+
+def test_without_marks_or_pixels():
+    empty, none = np.zeros((30, 40), dtype=bool), np.zeros(0, dtype=np.int64)
+    np.testing.assert_array_equal(daisy(empty, np.array([3]), np.array([4])), np.zeros((1, 136)))
+    assert daisy(~empty, none, none).shape == (0, 136)
+
+
+@pytest.mark.parametrize(("sigma", "length"), [(0.1, 3), (1.52, 7), (3.75, 19), (6.495, 33)])
+def test_filters_are_as_long_as_published(sigma, length):
+    taps = gaussian_taps(sigma)
+    assert len(taps) == length
+    assert taps.sum() == pytest.approx(1, abs=1e-6)
+    np.testing.assert_array_equal(taps, taps[::-1])
+    middle = length // 2
+    assert taps[middle + 1] / taps[middle] == pytest.approx(np.exp(-1 / (2 * sigma**2)), rel=1e-5)

@@ -1,0 +1,153 @@
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from cppcl.errors import InputError, NotFittedError
+from cppcl.features.descriptors.lks import Lks
+
+
+def drawing(seed: int, width: int = 2, side: int = 256) -> np.ndarray:
+    """A circle and a zigzag of one pen on white, inside the middle 216 pixels."""
+    rng = np.random.default_rng(seed)
+    image = Image.new("RGB", (side, side), "white")
+    pen = ImageDraw.Draw(image)
+    for _ in range(2):
+        x, y, radius = (int(rng.integers(*span)) for span in ((70, 186), (70, 186), (20, 50)))
+        box = (x - radius, y - radius, x + radius, y + radius)
+        pen.ellipse(box, outline="black", width=width)
+        points = rng.integers(20, side - 20, (3, 2))
+        pen.line([tuple(map(int, point)) for point in points], "black", width)
+    return np.asarray(image)
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return Lks().fit(drawing(seed, width) for seed in range(12) for width in (1, 2, 3))
+
+
+@pytest.mark.parametrize(("blocks", "dimension"), [(4, 2400), (3, 1350)])
+def test_dimension_as_printed(fitted, blocks, dimension):
+    extractor = Lks(blocks=blocks).from_arrays(fitted.to_arrays())
+    assert extractor.dimension == dimension
+    assert extractor.transform([drawing(50)]).shape == (1, dimension)
+
+
+def test_blocks_have_unit_norm_before_the_root(fitted):
+    row = fitted.transform([drawing(50)])[0].astype(np.float64)
+    blocks = (row**2).reshape(16, 150)
+    norms = np.linalg.norm(blocks, axis=1)
+    assert norms.max() <= 1
+    assert np.sort(norms)[-12:].min() > 0.999
+
+
+def test_place_does_not_matter_and_size_hardly(fitted):
+    sketch = drawing(60)
+    moved = np.full((500, 420, 3), 255, dtype=np.uint8)
+    moved[200:456, 100:356] = sketch
+    large = sketch.repeat(2, axis=0).repeat(2, axis=1)
+    rows = fitted.transform([sketch, moved, large])
+    np.testing.assert_array_equal(rows[1], rows[0])
+    assert cosine(rows[2], rows[0]) > 0.95
+
+
+def test_the_pen_hardly_matters(fitted):
+    rows = {w: fitted.transform([drawing(s, w) for s in range(60, 68)]) for w in (2, 3, 4)}
+    for pens, least in (((2, 3), 0.95), ((3, 4), 0.95), ((2, 4), 0.9)):
+        same = [cosine(*pair) for pair in zip(*(rows[w] for w in pens), strict=True)]
+        assert min(same) > least, pens
+    others = [cosine(rows[2][i], rows[2][j]) for i in range(8) for j in range(i)]
+    assert max(others) < 0.9
+
+
+def test_same_seed_same_bytes():
+    pictures = [drawing(seed) for seed in range(6)]
+
+    def arrays(seed):
+        return Lks(n_keyshapes=20, seed=seed).fit(pictures).to_arrays()
+
+    first, again, other = arrays(0), arrays(0), arrays(1)
+    assert list(first) == ["keyshapes", "statistics", "patches"]
+    for name, values in first.items():
+        assert values.tobytes() == again[name].tobytes()
+        assert values.tobytes() != other[name].tobytes()
+
+
+def test_samples_are_limited():
+    pictures = [drawing(seed) for seed in range(6)]
+    options = {"n_keyshapes": 10, "samples_per_picture": 30}
+    counts = Lks(**options).fit(pictures).learned("statistics")[:, 4]
+    assert counts.sum() == 180
+    counts = Lks(**options, max_samples=100).fit(pictures).learned("statistics")[:, 4]
+    assert counts.sum() == 100
+
+
+def test_blank_training_pictures_teach_nothing():
+    blank = np.full((50, 60, 3), 255, dtype=np.uint8)
+    pictures = [drawing(seed) for seed in range(3)]
+    extractor = Lks(n_keyshapes=20)
+    with_blank = extractor.fit([blank, *pictures, blank]).learned("keyshapes")
+    np.testing.assert_array_equal(with_blank, extractor.fit(pictures).learned("keyshapes"))
+    for none in ([], [blank, np.zeros_like(blank)]):
+        with pytest.raises(InputError, match=f"none of the {len(none)} training pictures"):
+            extractor.fit(none)
+    with pytest.raises(InputError, match=r"3 different stroke descriptors.*n_keyshapes=20"):
+        Lks(n_keyshapes=20, samples_per_picture=1).fit(pictures)
+    with pytest.raises(InputError, match="picture 1 is"):
+        extractor.fit([blank, "a.png"])
+
+
+def test_before_fit():
+    with pytest.raises(NotFittedError, match="Lks has learned nothing"):
+        Lks().transform([])
+
+
+def test_no_contours_give_zeros(fitted):
+    flat = [np.full((40, 60, 3), value, dtype=np.uint8) for value in (0, 128, 255)]
+    np.testing.assert_array_equal(fitted.transform(flat), 0)
+
+
+def test_photographs_in_the_keyshapes_of_sketches(fitted):
+    y, x = np.mgrid[:200, :200] - 99.5
+    disk = np.where(np.hypot(x, y) < 70, 60, 180).astype(np.uint8)
+    photo = np.repeat(disk[..., None], 3, axis=2)
+    circle = np.full_like(photo, 255)
+    circle[np.abs(np.hypot(x, y) - 99) < 1] = 0
+    square = np.full_like(photo, 255)
+    square[:2] = square[-2:] = square[:, :2] = square[:, -2:] = 0
+    row = Lks(contours="canny").from_arrays(fitted.to_arrays()).transform([photo])[0]
+    like, unlike = fitted.transform([circle, square])
+    assert cosine(row, like) > cosine(row, unlike) + 0.1
+
+
+def test_hard_votes_count_nearest_keyshapes(fitted):
+    extractor = Lks(n_nearest=1, blocks=1).from_arrays(fitted.to_arrays())
+    row = extractor.transform([drawing(50)])[0]
+    soft = Lks(blocks=1).from_arrays(fitted.to_arrays()).transform([drawing(50)])[0]
+    assert np.count_nonzero(row) < np.count_nonzero(soft)
+    assert row.argmax() in np.argsort(soft)[-5:]
+
+
+def test_distances_far_beyond_the_scales_still_vote(fitted):
+    arrays = fitted.to_arrays()
+    arrays["statistics"] = arrays["statistics"].copy()
+    arrays["statistics"][:, 1] *= 1e-3
+    row = Lks().from_arrays(arrays).transform([drawing(50)])[0]
+    assert np.isfinite(row).all()
+    assert np.linalg.norm(row) > 2
+
+
+def test_picture_of_the_keyshapes(fitted):
+    sheet = fitted.keyshapes_picture(columns=15, gap=4)
+    assert sheet.shape == (10 * 35 + 4, 15 * 35 + 4, 3)
+    assert sheet.dtype == np.uint8
+    order = np.argsort(-fitted.learned("statistics")[:, 4], kind="stable")
+    look = fitted.learned("patches")[order[16]]
+    expected = 255 * (1 - look / look.max())
+    np.testing.assert_allclose(sheet[39:70, 39:70, 0], expected, atol=0.51)
+    # Every member is marked in the middle of its own surroundings.
+    np.testing.assert_allclose(fitted.learned("patches")[:, 15, 15], 1)
+    assert (sheet[4 + 15 :: 35, 4 + 15 :: 35] == 0).all()

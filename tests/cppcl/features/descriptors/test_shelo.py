@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from cppcl.features.descriptors.shelo import Helo, Shelo, cell_angles, sobel
+
+
+def _rgb(image: Image.Image) -> np.ndarray:
+    return np.asarray(image.convert("RGB"))
+
+
+def line(degrees: float, width: int = 3, side: int = 256) -> np.ndarray:
+    """A line through the middle, clockwise from the right."""
+    image = Image.new("L", (side, side), 255)
+    step = 0.45 * side * np.array([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))])
+    middle = np.array([side / 2, side / 2])
+    ends = [tuple(middle - step), tuple(middle + step)]
+    ImageDraw.Draw(image).line(ends, 0, width)
+    return _rgb(image)
+
+
+def drawing(seed: int, width: int = 2) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    image = Image.new("L", (256, 256), 255)
+    pen = ImageDraw.Draw(image)
+    for _ in range(2):
+        x, y, radius = (int(rng.integers(*span)) for span in ((70, 186), (70, 186), (20, 50)))
+        pen.ellipse((x - radius, y - radius, x + radius, y + radius), outline=0, width=width)
+        pen.line([tuple(map(int, point)) for point in rng.integers(20, 236, (3, 2))], 0, width)
+    return _rgb(image)
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+@pytest.mark.parametrize("degrees", [10, 45, 80, 90, 120, 170])
+def test_a_line_is_in_the_bin_of_its_direction(degrees):
+    picture = line(degrees)
+    row = Helo().transform([picture])[0]
+    away = np.abs((np.arange(72) + 0.5) * 2.5 - degrees)
+    away = np.minimum(away, 180 - away)
+    assert row[away < 12].sum() > 0.75
+    assert away[row.argmax()] < 10
+    histograms = Shelo(root=False).transform([picture])[0].reshape(6, 6, 36)
+    away = np.abs((np.arange(36) + 0.5) * 5 - degrees)
+    away = np.minimum(away, 180 - away)
+    middle = histograms[2:4, 2:4].sum(axis=(0, 1))
+    assert middle[away < 15].sum() > 0.8 * middle.sum()
+
+
+def test_dimensions_as_printed():
+    picture = drawing(0)
+    assert Helo().transform([picture]).shape == (1, 72)
+    assert Shelo().transform([picture]).shape == (1, 1296)
+    assert Helo(bins=36).dimension == 36
+    assert Shelo(bins=8, blocks=3).dimension == 72
+
+
+def test_helo_sums_to_one():
+    assert Helo().transform([drawing(0)]).sum() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(("root", "norm_of"), [(True, lambda b: b**2), (False, lambda b: b)])
+def test_blocks_of_shelo_have_unit_norm_or_none(root, norm_of):
+    row = Shelo(root=root).transform([drawing(1)])[0].reshape(36, 36)
+    norms = np.linalg.norm(norm_of(row), axis=1)
+    assert set(np.round(norms, 3)) <= {0.0, 1.0}
+    assert norms.sum() > 10
+
+
+def test_cells_of_little_magnitude_are_left_out():
+    picture = line(0, width=4).copy()
+    # A faint crossing of one pixel, in one cell of the grid alone.
+    picture[60:64, 128] = 0
+    few = Shelo(least_magnitude=0.3, root=False).transform([picture])[0]
+    many = Shelo(least_magnitude=0, root=False).transform([picture])[0]
+    assert np.count_nonzero(few) < np.count_nonzero(many)
+
+
+@pytest.mark.parametrize("extractor", [Helo(), Shelo()])
+def test_place_does_not_matter_and_size_hardly(extractor):
+    sketch = drawing(2)
+    moved = np.full((400, 520, 3), 255, dtype=np.uint8)
+    moved[100:356, 200:456] = sketch
+    large = sketch.repeat(2, axis=0).repeat(2, axis=1)
+    rows = extractor.transform([sketch, moved, large])
+    np.testing.assert_array_equal(rows[1], rows[0])
+    assert cosine(rows[2], rows[0]) > 0.8
+
+
+@pytest.mark.parametrize(("extractor", "least"), [(Helo(), 0.85), (Shelo(), 0.75)])
+def test_the_pen_matters_less_than_the_drawing(extractor, least):
+    rows = {w: extractor.transform([drawing(s, w) for s in range(8)]) for w in (2, 3, 4)}
+    for pens in ((2, 3), (3, 4), (2, 4)):
+        same = [cosine(*pair) for pair in zip(*(rows[w] for w in pens), strict=True)]
+        assert min(same) > least, pens
+    others = [cosine(rows[2][i], rows[2][j]) for i in range(8) for j in range(i)]
+    assert np.mean(others) < least - 0.15
+
+
+@pytest.mark.parametrize("extractor", [Helo(), Shelo()])
+def test_no_contours_give_zeros(extractor):
+    flat = [np.full((40, 60, 3), value, dtype=np.uint8) for value in (0, 128, 255)]
+    np.testing.assert_array_equal(extractor.transform(flat), 0)
+
+
+def test_smoothing_cells_turns_them_towards_their_neighbours():
+    s, c = np.zeros((5, 5), dtype=np.float32), np.ones((5, 5), dtype=np.float32)
+    c[2, 2] = -0.2
+    plain, smooth = cell_angles(s, c, False), cell_angles(s, c, True)
+    assert plain[2, 2] == pytest.approx(0)
+    assert smooth[2, 2] == pytest.approx(np.pi / 2)
+    rows = [Shelo(smooth_cells=flag).transform([drawing(3)])[0] for flag in (False, True)]
+    assert 0.5 < cosine(*rows) < 0.999
+
+
+def test_angles_are_below_pi():
+    tiny = np.float32(1e-30)
+    s, c = np.array([0, tiny, -tiny, 0, 1], np.float32), np.array([1, -1, -1, -1, 0], np.float32)
+    angles = cell_angles(s, c, False)
+    assert (angles >= 0).all()
+    assert (angles < np.pi).all()
+    np.testing.assert_allclose(angles[[0, 4]], [np.pi / 2, 3 * np.pi / 4], rtol=1e-6)
+
+
+def test_sobel_of_ramps():
+    y, x = np.mgrid[:6, :7].astype(np.float32)
+    gx, gy = sobel(3 * x - 2 * y)
+    np.testing.assert_allclose(gx[:, 1:-1], 24)
+    np.testing.assert_allclose(gy[1:-1], -16)

@@ -1,0 +1,152 @@
+"""Weights files of every format, and what is in none of them."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cppcl.errors import InputError
+from cppcl.features.networks.safetensors_file import read_safetensors
+from cppcl.features.networks.weights import read_weights
+
+TENSORS = {
+    "a.weight": torch.arange(6, dtype=torch.float32).reshape(2, 3) - 2.5,
+    "b": torch.tensor([1.5, -3.0], dtype=torch.bfloat16),
+    "c.count": torch.tensor(7),
+    "half": torch.tensor([[0.5]], dtype=torch.float16),
+    "none": torch.empty((0, 4)),
+    "flags": torch.tensor([True, False, True]),
+}
+NAMES = {
+    torch.float32: "F32",
+    torch.bfloat16: "BF16",
+    torch.float16: "F16",
+    torch.int64: "I64",
+    torch.bool: "BOOL",
+}
+
+
+def safetensors(tensors, **header):
+    data = b""
+    for name, tensor in tensors.items():
+        content = bytes(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
+        header[name] = {
+            "dtype": NAMES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [len(data), len(data) + len(content)],
+        }
+        data += content
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="net.safetensors"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert found[name].dtype == tensor.dtype
+        assert found[name].shape == tensor.shape
+        assert torch.equal(found[name], tensor)
+
+
+def test_safetensors_come_back(write):
+    content = safetensors(TENSORS, __metadata__={"format": "pt"})
+    assert_same(read_weights("any", write(content)), TENSORS)
+    assert_same(read_weights("any", write(content, "NET.SAFETENSORS")), TENSORS)
+
+
+def test_cut_safetensors_are_refused(write):
+    content = safetensors(TENSORS)
+    for length in [*range(0, len(content) - 40, 5), *range(len(content) - 40, len(content))]:
+        with pytest.raises(InputError, match=r"net\.safetensors.*damaged"):
+            read_safetensors(write(content[:length]))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [2], "data_offsets": [-8, 0]},
+        {"dtype": "F32", "shape": [2], "data_offsets": [8, 0]},
+        {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]},
+        {"dtype": "F32", "shape": [-1, -2], "data_offsets": [0, 8]},
+        {"dtype": "F7", "shape": [2], "data_offsets": [0, 8]},
+        {"dtype": "F32", "shape": "2", "data_offsets": [0, 8]},
+        {"dtype": "F32", "shape": [2]},
+        [1, 2],
+    ],
+)
+def test_wrong_headers_are_refused(write, entry):
+    text = json.dumps({"a": entry}).encode()
+    with pytest.raises(InputError, match="damaged"):
+        read_safetensors(write(len(text).to_bytes(8, "little") + text + bytes(16)))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@given(st.binary(max_size=80) | st.binary(max_size=60).map(lambda b: b"\x05" + bytes(7) + b))
+def test_any_bytes_give_tensors_or_an_input_error(write, content):
+    try:
+        found = read_safetensors(write(content))
+    except InputError:
+        return
+    assert isinstance(found, dict)
+
+
+def test_npz_comes_back(write, tmp_path):
+    path = tmp_path / "net.npz"
+    np.savez(path, **{"a.weight": np.arange(3.0), "n": np.array(4)})
+    expected = {"a.weight": torch.arange(3, dtype=torch.float64), "n": torch.tensor(4)}
+    assert_same(read_weights("any", path), expected)
+
+
+class Sneaky:
+    def __reduce__(self):
+        return print, ("code ran",)
+
+
+@pytest.mark.parametrize(
+    "values", [np.array([Sneaky()], dtype=object), np.array(["word"])], ids=["objects", "words"]
+)
+def test_npz_of_more_than_numbers_is_refused(tmp_path, values, capsys):
+    path = tmp_path / "net.npz"
+    np.savez(path, values=values)
+    with pytest.raises(InputError, match=r"net\.npz.*more than numbers"):
+        read_weights("any", path)
+    assert capsys.readouterr().out == ""
+
+
+def test_damaged_npz_is_named(write, tmp_path):
+    path = tmp_path / "whole.npz"
+    np.savez(path, a=np.arange(100.0))
+    content = path.read_bytes()
+    for damaged in (
+        b"",
+        b"no archive",
+        content[:200],
+        content[:80] + b"\xff" * 40 + content[120:],
+    ):
+        with pytest.raises(InputError, match=r"net\.npz.*damaged"):
+            read_weights("any", write(damaged, "net.npz"))
+
+
+@pytest.mark.parametrize("wrapper", ["state_dict", "model"])
+def test_what_training_scripts_wrap_is_found(tmp_path, wrapper):
+    path = tmp_path / "net.pth"
+    inside = {f"module.{name}": tensor for name, tensor in TENSORS.items()}
+    torch.save({"epoch": 3, wrapper: inside, "optimizer": {}}, path)
+    assert_same(read_weights("any", path), TENSORS)
+    torch.save({"module.a": torch.ones(1), "b": torch.ones(2)}, path)
+    assert read_weights("any", path).keys() == {"module.a", "b"}

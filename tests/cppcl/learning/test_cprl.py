@@ -1,0 +1,327 @@
+import inspect
+import json
+from typing import get_type_hints
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from cppcl.curriculum.pairs import ExplicitPairs
+from cppcl.errors import InputError
+from cppcl.learning.cprl import CPRL
+
+
+def two_views(n_train=200, n_test=150, N=30, m=60, noise=0.5, seed=0):
+    """Shared sparse codes seen through two unrelated dictionaries of equal width, with noise."""
+    rng = np.random.default_rng(seed)
+    atoms = [rng.standard_normal((N, m)) for _ in range(2)]
+    codes = rng.standard_normal((n_train + n_test, N)) * (rng.random((n_train + n_test, N)) < 0.2)
+    views = [codes @ D + noise * rng.standard_normal((len(codes), m)) for D in atoms]
+    return [F[:n_train] for F in views], [F[n_train:] for F in views]
+
+
+def rank_1(queries, gallery):
+    """Share of queries whose nearest gallery row by cosine is their own."""
+    unit = [X / (np.linalg.norm(X, axis=1, keepdims=True) + 1e-12) for X in (queries, gallery)]
+    return float(((unit[0] @ unit[1].T).argmax(axis=1) == np.arange(len(queries))).mean())
+
+
+def small(dtype=np.float64, seed=0):
+    """Fit's four positional arguments on a tiny problem with classes missing on either side."""
+    rng = np.random.default_rng(seed)
+    sketch_labels, image_labels = ["a", "a", "b", "c", "d"], ["a", "b", "b", "c", "e", "e"]
+    F = rng.standard_normal((5, 8)).astype(dtype)
+    G = rng.standard_normal((6, 9)).astype(dtype)
+    return F, G, sketch_labels, image_labels
+
+
+def fitted(dtype=np.float64, **options):
+    return CPRL(**{"n_atoms": 4, "n_rounds": 3, **options}).fit(*small(dtype))
+
+
+@pytest.mark.parametrize("regularizer", ["B", "A", "none"])
+@pytest.mark.parametrize("atom_start", ["samples", "correlated"])
+def test_retrieval_beats_raw_cosine_by_far(regularizer, atom_start):
+    (sketches, images), (queries, gallery) = two_views()
+    names = [f"pair {k}" for k in range(len(sketches))]
+    model = CPRL(n_atoms=40, alpha=0.02, beta=0.3, regularizer=regularizer, atom_start=atom_start)
+    model.fit(sketches, images, names, names)
+    score = rank_1(model.encode_sketches(queries), model.encode_images(gallery))
+    assert rank_1(queries, gallery) < 0.05
+    assert score > 0.5
+
+
+def test_independent_dictionaries_without_graph_are_no_better_than_chance():
+    (sketches, images), (queries, gallery) = two_views()
+    names = np.arange(len(sketches))
+    model = CPRL(n_atoms=40, alpha=0.02, beta=0.0, initialization="independent")
+    model.fit(sketches, images, names, names)
+    assert rank_1(model.encode_sketches(queries), model.encode_images(gallery)) < 0.05
+
+
+def test_classes_of_several_samples_are_retrieved():
+    rng = np.random.default_rng(0)
+    centres = [rng.standard_normal((5, m)) for m in (20, 25)]
+
+    def draw(n):
+        labels = np.arange(n) % 5
+        return labels, [C[labels] + rng.standard_normal((n, C.shape[1])) for C in centres]
+
+    labels, (sketches, images) = draw(100)
+    tested, (queries, gallery) = draw(60)
+    model = CPRL(n_atoms=10, alpha=0.01).fit(sketches, images, labels, labels)
+    codes = [model.encode_sketches(queries), model.encode_images(gallery)]
+    unit = [C / (np.linalg.norm(C, axis=1, keepdims=True) + 1e-12) for C in codes]
+    nearest = (unit[0] @ unit[1].T).argmax(axis=1)
+    assert (tested[nearest] == tested).mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"whiten": True, "n_components": 3, "center_codes": True}]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_restore_the_same_encodings(options, dtype):
+    model = fitted(dtype, **options)
+    F, G, *_ = small(dtype)
+    arrays = model.to_arrays()
+    assert all(isinstance(array, np.ndarray) for array in arrays.values())
+    again = CPRL(n_atoms=4, n_rounds=3, **options).from_arrays(arrays)
+    np.testing.assert_array_equal(again.encode_sketches(F), model.encode_sketches(F))
+    np.testing.assert_array_equal(again.encode_images(G), model.encode_images(G))
+    assert again.history_.keys() == model.history_.keys()
+    for name, column in model.history_.items():
+        np.testing.assert_array_equal(again.history_[name], column)
+    np.testing.assert_array_equal(again.sketch_pacing_, model.sketch_pacing_)
+    np.testing.assert_array_equal(again.image_dictionary_, model.image_dictionary_)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not():
+    first, second, other = (fitted(seed=seed).to_arrays() for seed in (1, 1, 2))
+    for name, array in first.items():
+        assert array.tobytes() == second[name].tobytes()
+    assert not np.array_equal(first["sketch_dictionary"], other["sketch_dictionary"])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precision_is_kept_and_codes_are_float32(dtype):
+    model = fitted(dtype)
+    F, G, *_ = small(dtype)
+    assert model.sketch_dictionary_.dtype == dtype
+    assert model.image_pacing_.dtype == dtype
+    for codes, n in ((model.encode_sketches(F), 5), (model.encode_images(G), 6)):
+        assert codes.dtype == np.float32
+        assert codes.shape == (n, 4)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    n_atoms=st.sampled_from([1, 3, 40]),
+    regularizer=st.sampled_from(["A", "B", "none"]),
+    seed=st.integers(0, 9),
+)
+def test_atoms_stay_in_the_ball_and_codes_finite(n_atoms, regularizer, seed):
+    model = CPRL(n_atoms=n_atoms, regularizer=regularizer, n_rounds=2, seed=seed)
+    model.fit(*small(seed=seed))
+    for D in (model.sketch_dictionary_, model.image_dictionary_):
+        assert D.shape[0] == n_atoms
+        assert np.linalg.norm(D, axis=1).max() <= 1 + 1e-6
+    assert np.isfinite(model.encode_sketches(small()[0])).all()
+    for v in (model.sketch_pacing_, model.image_pacing_):
+        assert v.min() >= 0
+        assert v.max() <= 1
+
+
+def test_links_replace_labels():
+    F, G, *_ = small()
+    nobody = list("vwxyz"), list("abcdef")
+    links = sparse.csr_array(np.eye(5, 6))
+    by_links = CPRL(n_atoms=4, n_rounds=3, normalize="none").fit(F, G, *nobody, links=links)
+    by_label = CPRL(n_atoms=4, n_rounds=3, normalize="none").fit(F, G, range(5), range(6))
+    np.testing.assert_allclose(by_links.sketch_dictionary_, by_label.sketch_dictionary_)
+
+
+@pytest.mark.parametrize("side", ["sketch", "image"])
+def test_one_curriculum_may_take_part_alone(side):
+    given = {
+        "sketch_curriculum": ExplicitPairs(np.array([[0, 1], [2, 3]]), len(small()[0])),
+        "image_curriculum": ExplicitPairs(np.array([[4, 5], [1, 3]]), len(small()[1])),
+    }
+    options = {"n_atoms": 4, "n_rounds": 3, "mu": 5.0}
+    chosen = CPRL(**options, curricula=side).fit(*small(), **given)
+    name = f"{side}_curriculum"
+    alone = CPRL(**options).fit(*small(), **{name: given[name]})
+    both = CPRL(**options).fit(*small(), **given)
+    for pacing in ("sketch_pacing_", "image_pacing_"):
+        np.testing.assert_array_equal(getattr(chosen, pacing), getattr(alone, pacing))
+    assert not np.array_equal(chosen.sketch_dictionary_, both.sketch_dictionary_)
+
+
+def test_curricula_change_what_is_learned():
+    pairs = ExplicitPairs(np.array([[0, 1], [2, 3]]), 5)
+    plain = fitted()
+    guided = CPRL(n_atoms=4, n_rounds=3, mu=5.0).fit(*small(), sketch_curriculum=pairs)
+    assert pairs.value(guided.sketch_pacing_) <= pairs.value(plain.sketch_pacing_)
+    assert not np.array_equal(guided.sketch_pacing_, plain.sketch_pacing_)
+    ignored = CPRL(n_atoms=4, n_rounds=3, mu=0.0).fit(*small(), sketch_curriculum=pairs)
+    np.testing.assert_array_equal(
+        ignored.sketch_pacing_, CPRL(n_atoms=4, n_rounds=3, mu=0.0).fit(*small()).sketch_pacing_
+    )
+
+
+def test_centred_codes_have_mean_zero_on_the_training_samples():
+    F, G, *_ = small()
+    model = fitted(center_codes=True, alpha=0.01)
+    assert model.encode_sketches(F).any()
+    np.testing.assert_allclose(model.encode_sketches(F).mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(model.encode_images(G).mean(axis=0), 0, atol=1e-6)
+
+
+def test_every_option_is_annotated_and_has_a_plain_default():
+    hints = get_type_hints(CPRL.__init__)
+    for name, parameter in list(inspect.signature(CPRL.__init__).parameters.items())[1:]:
+        assert name in hints
+        assert parameter.kind is parameter.KEYWORD_ONLY
+        json.dumps(parameter.default)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("n_atoms", 0),
+        ("alpha", -0.1),
+        ("alpha", float("nan")),
+        ("beta", -1.0),
+        ("regularizer", "C"),
+        ("gamma0", 0.0),
+        ("eta", 1.0),
+        ("n_rounds", 0),
+        ("mu", -1.0),
+        ("l1_weight", "v"),
+        ("coupling", "product"),
+        ("selection", "hard"),
+        ("qp_solver", "simplex"),
+        ("dictionary_solver", "primal"),
+        ("normalize", "rows"),
+        ("initialization", "random"),
+        ("atom_start", "zeros"),
+        ("n_initial_rounds", -1),
+        ("code_ridge", -1.0),
+        ("n_components", 0),
+        ("ridge", -1.0),
+        ("seed", -1),
+    ],
+)
+def test_options_out_of_range_are_named(option, value):
+    with pytest.raises(InputError, match=option):
+        CPRL(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"selection": "binary"}, "use regularizer='A'"),
+        ({"coupling": "printed", "qp_solver": "osqp"}, "use qp_solver='fista'"),
+    ],
+)
+def test_contradicting_options_are_refused_with_the_mend(options, message):
+    with pytest.raises(InputError, match=message):
+        CPRL(**options)
+
+
+def test_binary_selection_paces_by_zeros_and_ones():
+    model = fitted(regularizer="A", selection="binary", gamma0=0.6, n_rounds=10)
+    share = model.history_["image_mean_v"]
+    assert share[0] < share[-1] == 1
+    assert set(model.image_pacing_.tolist()) == {1.0}
+    fewer = fitted(regularizer="A", selection="binary", gamma0=0.6, n_rounds=4)
+    assert set(fewer.image_pacing_.tolist()) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("qp_solver", ["osqp", "cvxpy"])
+def test_solvers_of_the_pacing_step_learn_the_same(qp_solver):
+    one, other = fitted(n_rounds=3), fitted(n_rounds=3, qp_solver=qp_solver)
+    assert one.image_pacing_.std() > 0.01
+    np.testing.assert_allclose(other.image_pacing_, one.image_pacing_, atol=2e-3)
+    assert other.image_pacing_.tobytes() != one.image_pacing_.tobytes()
+
+
+def test_printed_coupling_paces_otherwise():
+    one, other = fitted(n_rounds=3), fitted(n_rounds=3, coupling="printed")
+    assert np.abs(other.image_pacing_ - one.image_pacing_).max() > 0.01
+
+
+def test_dual_dictionary_step_learns_as_well_and_is_refused_for_many_atoms():
+    (sketches, images), _ = two_views(m=20)
+    names = np.arange(len(sketches))
+    options = {"n_atoms": 20, "alpha": 0.02, "n_rounds": 5}
+    one, other = (
+        CPRL(**options, dictionary_solver=solver).fit(sketches, images, names, names)
+        for solver in ("gradient", "dual")
+    )
+    finals = [model.history_["reconstruction_objective"][-1] for model in (one, other)]
+    assert finals[1] == pytest.approx(finals[0], rel=0.02)
+    assert not np.array_equal(one.sketch_dictionary_, other.sketch_dictionary_)
+    with pytest.raises(InputError, match="sketch_features: dictionary_solver='dual' needs"):
+        fitted(n_atoms=5, dictionary_solver="dual")
+
+
+def test_correlated_start_without_pairs_is_refused():
+    with pytest.raises(InputError, match="joint"):
+        fitted(initialization="independent", atom_start="correlated")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda F, G, a, b: (np.where(F > 2, np.nan, F) * np.nan, G, a, b), "sketch_features"),
+        (lambda F, G, a, b: (F, G[0], a, b), "image_features"),
+        (lambda F, G, a, b: (F, G, a[:-1], b), "sketch_labels has 4 entries for 5 rows"),
+        (lambda F, G, a, b: (F, G, a, [*b, "a"]), "image_labels has 7 entries for 6 rows"),
+        (lambda F, G, a, b: (F[:1], G, a[:1], b), "at least 2"),
+        (lambda F, G, a, b: (F, G, list("vwxyz"), b), "share no value"),
+    ],
+)
+def test_bad_training_input_is_named(change, message):
+    with pytest.raises(InputError, match=message):
+        CPRL(n_atoms=4).fit(*change(*small()))
+
+
+def test_curriculum_of_another_size_is_named():
+    with pytest.raises(InputError, match="sketch_curriculum is over 7 samples"):
+        CPRL().fit(*small(), sketch_curriculum=ExplicitPairs(np.array([[0, 1]]), 7))
+
+
+def test_links_of_another_shape_are_named():
+    with pytest.raises(InputError, match=r"links has shape \(6, 5\)"):
+        CPRL().fit(*small(), links=sparse.csr_array(np.eye(6, 5)))
+
+
+def test_encoding_checks_its_input():
+    model = fitted()
+    with pytest.raises(InputError, match="9 columns, but training had 8"):
+        model.encode_sketches(small()[1])
+    with pytest.raises(InputError, match="image_features"):
+        model.encode_images(np.full((2, 9), np.nan))
+
+
+def test_an_unfitted_model_says_so():
+    for use in (
+        lambda m: m.encode_images(small()[1]),
+        CPRL.to_arrays,
+        lambda m: m.from_arrays({}),
+    ):
+        with pytest.raises(InputError, match="call fit"):
+            use(CPRL())
+
+
+def test_arrays_of_another_size_are_refused():
+    with pytest.raises(InputError, match="n_atoms=5"):
+        CPRL(n_atoms=5).from_arrays(fitted().to_arrays())
+
+
+def test_more_atoms_than_memory_holds_are_refused():
+    features = np.random.default_rng(0).standard_normal((6, 4))
+    with pytest.raises(InputError, match=r"n_atoms=2000000 needs 96000 GB .* use fewer atoms"):
+        CPRL(n_atoms=2_000_000).fit(features, features, np.arange(6), np.arange(6))

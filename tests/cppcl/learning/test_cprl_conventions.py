@@ -1,0 +1,219 @@
+"""CPRL as an estimator: options, copies, what is fitted, what `import cppcl` costs."""
+
+import copy
+import inspect
+import pickle
+import subprocess
+import sys
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import cppcl
+from cppcl.errors import InputError, NotFittedError
+from cppcl.learning.cprl import CPRL
+from cppcl.learning.preparation import Preparation
+
+COMPANIONS = {
+    ("selection", "binary"): {"regularizer": "A"},
+    ("device", "cuda"): {"code_solver": "gradient"},
+}
+"""Options that a value needs beside it."""
+
+
+def other_values():
+    """Each option with values that are not its default."""
+    hints = get_type_hints(CPRL.__init__)
+    for name, parameter in inspect.signature(CPRL).parameters.items():
+        default, hint = parameter.default, hints[name]
+        if get_origin(hint) is Literal:
+            values = [choice for choice in get_args(hint) if choice != default]
+        elif hint is bool:
+            values = [not default]
+        elif hint is str:
+            values = ["cuda"]
+        else:
+            values = [3 if default is None else default * 2 + 1]
+        yield from ((name, value) for value in values)
+
+
+OTHER = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 3, "n_components": 3, "whiten": True, "seed": 7}
+
+
+def data(seed=0):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(8) % 4
+    return rng.standard_normal((8, 6)), rng.standard_normal((8, 7)), labels, labels
+
+
+def test_the_class_comes_with_the_package():
+    assert cppcl.CPRL is CPRL
+    with pytest.raises(AttributeError, match="no attribute 'CPLR'"):
+        cppcl.CPLR  # noqa: B018
+
+
+def test_importing_the_package_loads_neither_numpy_nor_the_class():
+    code = (
+        "import cppcl, sys; print(sorted({'numpy', 'cppcl.learning.cprl'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("name", "value"), list(other_values()))
+def test_an_option_is_returned_as_it_was_given_and_copied(name, value):
+    given = COMPANIONS.get((name, value), {}) | {name: value}
+    model = CPRL(**given)
+    assert getattr(model, name) is value
+    assert model.get_params() == model.get_params(deep=False) == CPRL().get_params() | given
+    assert list(model.get_params()) == list(inspect.signature(CPRL).parameters)
+    assert clone(model).get_params() == model.get_params()
+    assert CPRL().set_params(**given).get_params() == model.get_params()
+    assert eval(repr(model)).get_params() == model.get_params()
+
+
+def test_a_clone_has_the_options_and_is_not_fitted():
+    model = CPRL(n_atoms=4, n_rounds=2, ridge=0.1).fit(*data())
+    again = clone(model)
+    assert type(again) is CPRL
+    assert again.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        again.encode_sketches(data()[0])
+    assert not hasattr(again, "history_")
+    assert not hasattr(again, "sketch_dictionary_")
+    np.testing.assert_array_equal(
+        again.fit(*data()).encode_sketches(data()[0]), model.encode_sketches(data()[0])
+    )
+
+
+def test_options_that_are_set_are_used_and_checked():
+    model = CPRL(n_atoms=4, n_rounds=2)
+    assert model.set_params(alpha=0.01, whiten=True) is model
+    assert (model.alpha, model.whiten, model.n_atoms) == (0.01, True, 4)
+    expected = CPRL(n_atoms=4, n_rounds=2, alpha=0.01, whiten=True).fit(*data())
+    np.testing.assert_array_equal(
+        model.fit(*data()).sketch_dictionary_, expected.sketch_dictionary_
+    )
+    before = model.get_params()
+    for wrong, message in (
+        ({"beta": 3.0, "alpha": -1}, "alpha=-1"),
+        ({"beta": 3.0, "ridge": -1}, "ridge=-1"),
+        ({"beta": 3.0, "selection": "binary"}, "regularizer='A'"),
+        ({"beta": 3.0, "alhpa": 1}, "CPRL has no option 'alhpa'; did you mean 'alpha'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            model.set_params(**wrong)
+        assert model.get_params() == before
+
+
+def test_options_are_checked_together_with_those_that_stay():
+    model = CPRL(regularizer="A").set_params(selection="binary")
+    with pytest.raises(InputError, match="regularizer='A'"):
+        model.set_params(regularizer="B")
+    model.set_params(regularizer="B", selection="relaxed")
+
+
+def test_setting_options_keeps_what_was_learned():
+    model = CPRL(n_atoms=4, n_rounds=2, alpha=0.01).fit(*data())
+    codes = model.encode_images(data()[1])
+    model.set_params(seed=3)
+    np.testing.assert_array_equal(model.encode_images(data()[1]), codes)
+
+
+def test_fitting_returns_the_model_and_leaves_its_options():
+    options = {"n_atoms": 4, "n_rounds": 2, "gamma0": None, "n_components": None}
+    model = CPRL(**options)
+    before = model.get_params()
+    assert model.fit(*data()) is model
+    assert model.get_params() == before
+
+
+def test_everything_that_is_learned_has_a_name_that_says_so():
+    model = CPRL(n_atoms=4, n_rounds=2)
+    unfitted = {name for name in dir(model) if name.endswith("_") and not name.startswith("_")}
+    assert not any(hasattr(model, name) for name in unfitted)
+    model.fit(*data())
+    public = {name for name in vars(model) if not name.startswith("_")}
+    assert public - model.get_params().keys() == {"history_"}
+    assert unfitted | {"history_"} == {
+        "history_",
+        "sketch_dictionary_",
+        "image_dictionary_",
+        "sketch_pacing_",
+        "image_pacing_",
+        "sketch_pacing_rounds_",
+        "image_pacing_rounds_",
+    }
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    model = CPRL(n_atoms=4, n_rounds=2, whiten=True).fit(*data())
+    before = {name: array.tobytes() for name, array in model.to_arrays().items()}
+    F, G, labels, _ = data(seed=1)
+    with pytest.raises(InputError, match="no variance"):
+        model.fit(F, np.ones_like(G), labels, labels)
+    with pytest.raises(InputError, match="call fit"):
+        model.from_arrays({})
+    assert {name: array.tobytes() for name, array in model.to_arrays().items()} == before
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_a_copy_of_a_fitted_model_encodes_alike(copied):
+    model = CPRL(n_atoms=4, n_rounds=2).fit(*data())
+    np.testing.assert_array_equal(
+        copied(model).encode_images(data()[1]), model.encode_images(data()[1])
+    )
+
+
+def test_the_text_of_a_model_is_the_call_that_makes_it():
+    assert repr(CPRL()) == "CPRL()"
+    assert repr(CPRL(seed=3, alpha=0.01)) == "CPRL(alpha=0.01, seed=3)"
+    assert repr(CPRL(beta=1)) == "CPRL(beta=1)"
+    assert repr(CPRL(**OTHER)).startswith("CPRL(n_atoms=4, alpha=0.01, n_rounds=3,")
+
+
+def test_preparation_keeps_to_the_same_conventions():
+    options = {
+        "center": False,
+        "unit_norm": False,
+        "n_components": 2,
+        "whiten": True,
+        "ridge": 0.5,
+        "power": 0.5,
+    }
+    preparation = Preparation(**options).fit(data()[0])
+    assert clone(preparation).get_params() == options
+    with pytest.raises(NotFittedError):
+        clone(preparation).transform(data()[0])
+    with pytest.raises(InputError, match="ridge=-1"):
+        preparation.set_params(ridge=-1)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("n_atoms", 2.5, "n_atoms=2.5 must be a whole number of at least 1"),
+        ("n_atoms", True, "n_atoms=True"),
+        ("n_atoms", "many", "n_atoms='many'"),
+        ("n_rounds", 10.0, "n_rounds=10.0"),
+        ("seed", 0.5, "seed=0.5"),
+        ("alpha", None, "alpha=None must be a number of at least 0"),
+        ("alpha", float("inf"), "alpha=inf"),
+        ("beta", "1", "beta='1'"),
+        ("gamma0", float("nan"), "gamma0=nan must be a number above 0, or None .*'none'"),
+        ("eta", 1.0, "eta=1.0 must be a number above 1, so that gamma grows"),
+        ("center_codes", 1, "center_codes=1 must be True or False"),
+        ("unit_norm", "no", "unit_norm='no'"),
+        ("regularizer", ["B"], r"regularizer=\['B'\] is not one of"),
+    ],
+)
+def test_options_of_another_type_are_named_with_the_mend(option, value, message):
+    with pytest.raises(InputError, match=message):
+        CPRL(**{option: value})
+
+
+def test_numbers_of_numpy_are_numbers():
+    model = CPRL(n_atoms=np.int64(4), alpha=np.float32(0.01), center_codes=np.True_)
+    assert model.get_params()["n_atoms"] == 4

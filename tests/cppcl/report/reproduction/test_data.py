@@ -1,0 +1,188 @@
+"""The page of a reproduction: what it says, which files it has, that it stays the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import numpy as np
+import pytest
+
+from cppcl.errors import InputError
+from cppcl.report import QueryResult, ResultGrid, RetrievedPicture
+from cppcl.report.reproduction.data import (
+    Bars,
+    Cell,
+    Claim,
+    Curve,
+    Figure,
+    Item,
+    Panel,
+    Plots,
+    Points,
+    Reproduction,
+    Row,
+    Surface,
+    Table,
+    agreement,
+    rounding_of,
+)
+from cppcl.report.reproduction.errata import ERRATA
+from cppcl.report.reproduction.render import render_reproduction
+from cppcl.retrieval.comparison import Interval
+
+GREY = np.full((8, 8, 3), 128, np.uint8)
+
+
+@pytest.fixture(scope="module")
+def reproduction() -> Reproduction:
+    curves = [Curve("ours <b>", [0.01, 0.1, 1.0], [0.2, 0.4, 0.3], 0, [0.01, 0.0, 0.02])]
+    panel = Panel("alpha", "alpha", "mAP", curves, logarithmic=True, level=("chance", 0.1))
+    found = [RetrievedPicture(GREY, "cat", True, 0.9), RetrievedPicture(GREY, "dog", False, 0.8)]
+    figures = [
+        Figure("curves", "Curves", Plots([panel, panel, panel])),
+        Figure("bars", "Bars", Bars(["cat", "dog"], {"a": [0.1, 0.2], "b": [0.3, 0.1]}, "mAP")),
+        Figure(
+            "surface", "Surface", Surface("x", "y", [0, 1], [0, 1], [[1, 2], [3, np.nan]], "z")
+        ),
+        Figure("points", "Points", Points("ms", "mAP", {"a": (1.0, 0.2), "b": (30.0, 0.4)})),
+        Figure("grid", "Grid", ResultGrid("a", 0, [QueryResult(GREY, "cat", found)])),
+    ]
+    rows = [
+        Row(
+            "CPRL",
+            [Cell(0.986, "98.6"), Cell.of("agrees")],
+            ["evaluate/0a", "evaluate/1b"],
+            (1,),
+            "a note",
+        ),
+        Row("quoted", [Cell(0.81, "81.0"), Cell(None, "–")]),
+    ]
+    table = Table("table1", "Rates & more", ["printed", "agreement"], rows)
+    claims = [Claim("B is ahead", "+0.1", None, (8,)), Claim("It converges", "yes", True)]
+    return Reproduction(
+        "tiny",
+        "A title",
+        [
+            Item("first", "First", "Table 1", tables=[table], claims=claims, figures=figures),
+            Item("second", "Second", "Figure 2", "failed", "x: no space left"),
+        ],
+        notes=["a note of the whole"],
+        convention="as it is",
+    )
+
+
+@pytest.fixture(scope="module")
+def files(reproduction: Reproduction) -> dict[str, bytes]:
+    return render_reproduction(reproduction)
+
+
+def test_files(files: dict[str, bytes]) -> None:
+    drawn = ("curves", "bars", "surface", "points")
+    expected = {f"{n}{e}" for n in drawn for e in (".svg", "-dark.svg", ".png")}
+    assert set(files) == expected | {
+        "grid.png",
+        "table1.csv",
+        "items.csv",
+        "claims.csv",
+        "index.html",
+    }
+    assert all(files[n].startswith(b"\x89PNG") for n in files if n.endswith(".png"))
+    assert all(b"<svg" in files[n] for n in files if n.endswith(".svg"))
+
+
+def test_the_same_data_give_the_same_bytes(
+    reproduction: Reproduction, files: dict[str, bytes]
+) -> None:
+    assert render_reproduction(reproduction) == files
+    assert not any(re.search(rb"20\d\d-\d\d-\d\d", content) for content in files.values())
+
+
+def test_words_begin_at_the_left_and_numbers_end_at_the_right(files: dict[str, bytes]) -> None:
+    page = files["index.html"].decode()
+    for shown in ("printed", "98.6", "81.0"):
+        assert re.search(rf'class="number"[^>]*>{re.escape(shown)}</t[hd]>', page)
+    assert '<th scope="col" class="word">agreement</th>' in page
+    assert '<td class="word agrees">agrees</td><td class="words">a note' in page
+    assert '<td class="word">–</td><td class="words"></td>' in page
+
+
+def test_a_page_refers_to_its_own_files_alone(files: dict[str, bytes]) -> None:
+    page = files["index.html"].decode()
+    linked = re.findall(r'(?:src|href|srcset)="([^"]*)"', page)
+    names = {link for link in linked if not link.startswith("#")}
+    assert names == {name for name in files if name != "index.html"}
+    assert "://" not in page
+    assert "url(" not in page
+    anchors = {link[1:] for link in linked if link.startswith("#")}
+    assert anchors == set(re.findall(r'id="([^"]*)"', page)) - {"errata"}
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_numbers_trace_to_artifacts(files: dict[str, bytes]) -> None:
+    page = files["index.html"].decode()
+    assert 'title="evaluate/0a evaluate/1b"' in page
+    assert "<code>evaluate/0a</code>" in page
+    first, second = csv.DictReader(io.StringIO(files["table1.csv"].decode()))
+    assert first == {
+        "method": "CPRL",
+        "printed": "0.986",
+        "agreement": "agrees",
+        "errata": "1",
+        "note": "a note",
+        "artifacts": "evaluate/0a evaluate/1b",
+    }
+    assert second["agreement"] == second["artifacts"] == ""
+
+
+def test_what_is_said(files: dict[str, bytes]) -> None:
+    page = files["index.html"].decode()
+    assert "x: no space left" in page
+    assert "1 agrees, 1 not decided, 1 holds" in page
+    assert page.count(ERRATA[1]) == page.count(ERRATA[8].replace("'", "&#39;")) == 1
+    assert ERRATA[2] not in page
+    items = list(csv.DictReader(io.StringIO(files["items.csv"].decode())))
+    assert [(i["item"], i["state"]) for i in items] == [("first", "done"), ("second", "failed")]
+    claims = list(csv.DictReader(io.StringIO(files["claims.csv"].decode())))
+    assert [claim["verdict"] for claim in claims] == ["not decided", "holds"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "half"),
+    [(0.986, 0.0005), (0.1603, 0.00005), (0.81, 0.0005), (0.5, 0.0005)],
+)
+def test_rounding(printed: float, half: float) -> None:
+    assert rounding_of(printed) == pytest.approx(half)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (0.95, 0.99, "agrees"),
+        (0.986, 0.986, "agrees"),
+        (0.9864, 0.99, "agrees"),
+        (0.9866, 0.99, "higher"),
+        (0.97, 0.9856, "agrees"),
+        (0.97, 0.9854, "lower"),
+    ],
+)
+def test_agreement(low: float, high: float, word: str) -> None:
+    assert agreement(0.986, Interval((low + high) / 2, low, high)) == word
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(InputError, match="has 1 cells; give 2"):
+        Table("t", "", ["a", "b"], [Row("r", [Cell(1)])])
+    with pytest.raises(InputError, match="items are named"):
+        Reproduction("r", "", [Item("a", "", ""), Item("a", "", "")])
+    table = Table("t", "", [], [])
+    with pytest.raises(InputError, match="tables are named"):
+        Reproduction(
+            "r", "", [Item("a", "", "", tables=[table]), Item("b", "", "", tables=[table])]
+        )
+
+
+def test_errata_that_are_used_are_listed_in_order(reproduction: Reproduction) -> None:
+    assert reproduction.errata == [1, 8]
+    assert list(ERRATA) == list(range(1, 24))

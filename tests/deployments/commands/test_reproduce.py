@@ -1,0 +1,153 @@
+"""``cppcl reproduce``: what it refuses, prints and copies; the flow has tests of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import deployments.commands.reproduce
+import flows.reproduction.reproduce
+from storage import Recipe, Writer
+from tasks.workspace import Workspace
+
+Command = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["cusf"], "reproduction 'cusf' is neither one of cufs, emoji, flickr15k, pacs, qmul, "),
+        (["nowhere/own.yaml"], "'nowhere/own.yaml' does not exist"),
+        (["cufs", "--only", "table2"], "--only table2: the reproduction 'cufs' has no such item"),
+        (["cufs", "--output", __file__], "is a file; give a folder"),
+    ],
+    ids=lambda value: " ".join(map(str, value))[:30] if isinstance(value, list) else "",
+)
+def test_wrong_use_exits_with_2_and_says_why(
+    arguments: list[str], message: str, cppcl: Command, tmp_path: Path
+) -> None:
+    result = cppcl("reproduce", *arguments, "--workspace", tmp_path)
+    assert result.code == 2
+    assert message in result.stderr
+    assert "starting Prefect" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_data_set(cppcl: Command) -> None:
+    result = cppcl("reproduce")
+    assert result.code == 2
+    assert "usage: cppcl reproduce" in result.stderr
+
+
+@pytest.fixture
+def asked(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    """Let the flow end with these items failed; holds what it was asked for."""
+    recipe = Recipe("reproduction", "1", {}, {})
+
+    def write(writer: Writer) -> None:
+        writer.put_text("index.html", "the page")
+        writer.put_text("table1.csv", "a,b\n")
+
+    key = workspace.store.get_or_create(recipe, write).artifact.reference.key
+
+    def prepare(failed: list[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        items = {
+            name: {
+                "title": f"Title of {name}",
+                "state": "failed" if name in failed else "done",
+                "message": "cv: no space left" if name in failed else "",
+            }
+            for name in ("table1", "a_vs_b")
+        }
+        summary = {
+            "experiment": "reproduce-cufs",
+            "items": items,
+            "failed": failed,
+            "notes": [],
+            "artifacts": {"reproduction": key},
+            "cached": False,
+        }
+
+        def run(dataset: str, **options: Any) -> Any:
+            found.update(options, dataset=dataset)
+            return SimpleNamespace(result=lambda raise_on_failure: summary)
+
+        monkeypatch.setattr(flows.reproduction.reproduce, "run_reproduction", run)
+        monkeypatch.setattr(
+            deployments.commands.reproduce, "prefect_ready", lambda *a, **o: nullcontext()
+        )
+        return found
+
+    return prepare
+
+
+def test_it_says_where_the_page_is(
+    asked: Callable[..., dict[str, Any]], cppcl: Command, workspace: Workspace
+) -> None:
+    found = asked([])
+    result = cppcl(
+        "reproduce",
+        "cufs",
+        "--quick",
+        "--only",
+        "table1",
+        "--only",
+        "a_vs_b",
+        "--workspace",
+        workspace.root,
+    )
+    assert result.code == 0, result.stderr
+    assert found == {
+        "dataset": "cufs",
+        "quick": True,
+        "items": ["table1", "a_vs_b"],
+        "anew": False,
+        "workspace": workspace.root.absolute(),
+        "return_state": True,
+    }
+    page = Path(result.stderr.splitlines()[-1].removeprefix("page: "))
+    assert page.read_text() == "the page"
+    assert "Title of table1" in result.stderr
+    assert result.stdout == ""
+
+
+def test_output_and_json(
+    asked: Callable[..., dict[str, Any]], cppcl: Command, workspace: Workspace, tmp_path: Path
+) -> None:
+    found = asked([])
+    result = cppcl(
+        "reproduce",
+        "cufs",
+        "--anew",
+        "--output",
+        tmp_path / "out",
+        "--json",
+        "--workspace",
+        workspace.root,
+    )
+    assert result.code == 0
+    assert (found["quick"], found["items"], found["anew"]) == (False, None, True)
+    assert (tmp_path / "out" / "index.html").read_text() == "the page"
+    assert (tmp_path / "out" / "table1.csv").read_text() == "a,b\n"
+    assert f"page: {tmp_path / 'out' / 'index.html'}" in result.stderr
+    assert result.json()["experiment"] == "reproduce-cufs"
+
+
+def test_items_that_fail_are_named_at_the_end(
+    asked: Callable[..., dict[str, Any]], cppcl: Command, workspace: Workspace
+) -> None:
+    asked(["a_vs_b"])
+    result = cppcl("reproduce", "cufs", "--workspace", workspace.root)
+    assert result.code == 1
+    assert result.stderr.splitlines()[-2:] == [
+        "cppcl: 1 of 2 items failed; what was finished is kept, so give the same command again "
+        "after mending:",
+        "  a_vs_b: cv: no space left",
+    ]
+    assert "page: " in result.stderr

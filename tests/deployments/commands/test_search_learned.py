@@ -1,0 +1,140 @@
+"""Searching and indexing with extractors that learned from training pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from storage import Reference
+from tasks.model import Model
+from tasks.stages.fetch import open_pictures
+from tasks.workspace import Workspace
+
+pytestmark = pytest.mark.flow
+
+Command = Callable[..., Any]
+NUMBERS = {"n_keyshapes": 6, "n_nearest": 2, "blocks": 2}
+
+
+@dataclass(frozen=True)
+class LearnedRun:
+    """An experiment by keyshapes, run on Dask workers by the command line."""
+
+    shapes: Path
+    workspace: Workspace
+    summary: Any
+
+    def artifact(self, stage: str) -> Any:
+        return self.workspace.store.open(Reference(stage, self.summary["artifacts"][stage]))
+
+
+@pytest.fixture(scope="module")
+def learned_run(
+    tmp_path_factory: pytest.TempPathFactory,
+    prefect_server: str,
+    dask_address: str,
+    draw_pictures: Callable[..., Path],
+    write_experiment: Callable[..., Path],
+    cppcl: Command,
+) -> LearnedRun:
+    folder = tmp_path_factory.mktemp("learned")
+    shapes = draw_pictures(folder / "shapes")
+    file = write_experiment(
+        shapes,
+        cluster=dask_address,
+        curriculum=None,
+        features={
+            "sketch": {"name": "lks", "contours": "strokes", **NUMBERS},
+            "image": {"name": "lks", "contours": "canny", **NUMBERS},
+        },
+        protocols={
+            "instance": {
+                "split": {"rule": "instance", "n_train": 7, "seeds": [0, 1]},
+                "methods": {"centred_cosine": None},
+            }
+        },
+    )
+    workspace = Workspace(folder / "workspace")
+    result = cppcl("run", file, "--workspace", workspace.root, "--json")
+    assert result.code == 0, result.stderr
+    assert "sketch lks, instance, split 0: learned from 7 of 7 training pictures" in result.stderr
+    return LearnedRun(shapes, workspace, result.json())
+
+
+def test_search_describes_the_sketch_by_what_was_learned(
+    learned_run: LearnedRun, cppcl: Command
+) -> None:
+    """Nearest by brute force over stored codes, for a sketch of the data set itself."""
+    codes = learned_run.artifact("encode")
+    table = open_pictures(
+        learned_run.workspace.store, learned_run.artifact("fetch").reference
+    ).table
+    query, gallery = (
+        values / np.linalg.norm(values, axis=1, keepdims=True)
+        for values in (codes.array("sketch_codes"), codes.array("image_codes"))
+    )
+    for row in (0, 5, 11):
+        sketch = learned_run.shapes / table.column("paths", "sketch")[row]
+        similarity = gallery @ query[row]
+        matches = Model(learned_run.workspace, codes.reference).search(sketch, 12)
+        assert [m.similarity for m in matches] == pytest.approx(
+            sorted(similarity, reverse=True), abs=1e-5
+        )
+        best = cppcl("search", "tiny", sketch, "--json", "--workspace", learned_run.workspace.root)
+        assert best.code == 0, best.stderr
+        assert best.json()[0]["path"] == str(matches[0].path)
+
+
+def test_index_describes_pictures_by_what_was_learned(
+    learned_run: LearnedRun,
+    cppcl: Command,
+    inline_blocks: list[str],
+) -> None:
+    """The same pictures as a new gallery: rows are known, and have the same codes."""
+    place = learned_run.workspace
+    indexed = cppcl("index", "tiny", learned_run.shapes / "images", "--workspace", place.root)
+    assert indexed.code == 0, indexed.stderr
+    assert inline_blocks == []
+    gallery = place.store.open(Reference("encode", indexed.stdout.strip()))
+    np.testing.assert_allclose(
+        gallery.array("image_codes"),
+        learned_run.artifact("encode").array("image_codes"),
+        atol=1e-6,
+    )
+    learned = place.store.open(gallery.inputs["image_features"]).inputs["learned"]
+    assert learned == learned_run.artifact("learn").reference
+    # What was learned is kept with the gallery that needs it.
+    assert cppcl("store", "gc", "--workspace", place.root).code == 0
+    assert place.store.find(learned) is not None
+    sketch = learned_run.shapes / "sketches/circle/0.png"
+    args = ("search", gallery.reference.key, sketch, "--workspace", place.root, "--json")
+    assert cppcl(*args).code == 0
+
+
+def test_new_pictures_of_an_index_are_described_too(
+    learned_run: LearnedRun,
+    cppcl: Command,
+    draw_pictures: Callable[..., Path],
+    inline_blocks: list[str],
+    tmp_path: Path,
+) -> None:
+    folder = draw_pictures(tmp_path / "new", per_class=2, first=6) / "images"
+    place = learned_run.workspace
+    indexed = cppcl("index", "tiny", folder, "--workspace", place.root)
+    assert indexed.code == 0, indexed.stderr
+    assert len(inline_blocks) == 6
+    sketch = learned_run.shapes / "sketches/circle/0.png"
+    args = ("search", indexed.stdout.strip(), sketch, "--workspace", place.root, "--json")
+    assert {match["label"] for match in cppcl(*args).json()} == {"circle", "square", "triangle"}
+
+
+def test_what_was_learned_is_listed(learned_run: LearnedRun, cppcl: Command) -> None:
+    listed = cppcl("store", "ls", "learn", "--workspace", learned_run.workspace.root)
+    assert listed.code == 0
+    assert listed.stdout.count("learn/") == 2
+    assert learned_run.artifact("learn").reference.key[:12] in listed.stdout

@@ -1,0 +1,372 @@
+"""Models in memory: what close means, how sketches look, and newer ones while it runs."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageDraw
+from scipy.stats import ks_2samp
+
+from cppcl.errors import InputError
+from deployments.serve.app import make_app
+from deployments.serve.closeness import LEVEL, answers, separate
+from deployments.serve.live import AGAIN_SECONDS, CHECK_SECONDS, Live
+from deployments.serve.look import Look, look_of
+from deployments.serve.served_model import ServedModel
+from deployments.serve.work import Work
+from deployments.web import pictures as module
+from deployments.web.pictures import PictureFile, Pictures
+from deployments.web.security import access_for
+from storage import Reference
+from tasks.workspace import Workspace
+from tests.deployments.serve.serving import in_thread, record, train_shapes
+
+similarities = st.lists(st.integers(-20, 20).map(lambda n: n / 20), min_size=1, max_size=60)
+
+
+class TestCloseness:
+    @given(right=similarities, wrong=similarities)
+    @settings(max_examples=200, deadline=None)
+    def test_the_threshold_is_where_distributions_differ_most(
+        self, right: list[float], wrong: list[float]
+    ) -> None:
+        found = separate(np.array(right), np.array(wrong))
+        statistic = ks_2samp(right, wrong, alternative="less").statistic
+        n, m = len(right), len(wrong)
+        p_value = math.exp(-2 * statistic**2 * n * m / (n + m))
+        if found.threshold is None:
+            assert p_value > LEVEL * (1 - 1e-9)
+            return
+        assert p_value <= LEVEL * (1 + 1e-9)
+        kept = np.mean(np.array(right) >= found.threshold)
+        refused = np.mean(np.array(wrong) < found.threshold)
+        assert (found.right_kept, found.wrong_refused) == pytest.approx((kept, refused))
+        assert kept + refused - 1 == pytest.approx(statistic)
+
+    def test_few_answers_tell_nothing(self) -> None:
+        assert separate(np.ones(1), np.zeros(1)).threshold is None
+        assert separate(np.ones(0), np.zeros(9)).threshold is None
+        assert separate(np.ones(20), np.zeros(20)).threshold == 1
+        assert separate(np.zeros(20), np.ones(20)).threshold is None
+
+    @pytest.mark.parametrize("metric", ["cosine", "l2"])
+    def test_answers_are_those_of_brute_force(self, metric: Any) -> None:
+        rng = np.random.default_rng(0)
+        queries, gallery = rng.standard_normal((30, 4)), rng.standard_normal((200, 4))
+        gallery[:150] += queries[0]  # so that some sketches have nothing but right ones near
+        query_targets = np.array(["a"] * 20 + ["b"] * 10)
+        gallery_targets = np.array(["a"] * 150 + ["b"] * 20 + ["c"] * 30)
+        if metric == "cosine":
+            unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (queries, gallery)]
+            scores = unit[0] @ unit[1].T
+        else:
+            scores = -np.linalg.norm(queries[:, None] - gallery, axis=2)
+        is_right = query_targets[:, None] == gallery_targets
+        first = scores.argmax(axis=1)
+        best = is_right[np.arange(30), first]
+        right, wrong = answers(queries, gallery, query_targets, gallery_targets, metric=metric)
+        np.testing.assert_allclose(np.sort(right), np.sort(scores.max(axis=1)[best]))
+        expected = np.where(is_right, -np.inf, scores).max(axis=1)
+        np.testing.assert_allclose(np.sort(wrong), np.sort(expected))
+        assert 0 < len(right) < 30
+
+    def test_sketches_without_any_wrong_picture_count_for_the_right_ones(self) -> None:
+        codes = np.eye(3)
+        right, wrong = answers(codes, codes, *[np.array(["a"] * 3)] * 2, metric="cosine")
+        assert len(right) == 3
+        assert len(wrong) == 0
+
+    def test_it_comes_from_sketches_that_the_model_did_not_learn_from(
+        self, live: Any, served_place: Workspace
+    ) -> None:
+        from tasks.model import Model
+        from tasks.stages.split import open_split
+
+        model = Model(served_place, served_place.find_model("shapes"))
+        rows = open_split(served_place.store, model.training.inputs["split"]).test_sketches
+        table = model.pictures.table
+        labels = [np.array(table.column("labels", m)) for m in ("sketch", "image")]
+        unit = [
+            codes / np.linalg.norm(codes, axis=1, keepdims=True)
+            for codes in (model.codes.array("sketch_codes"), model.codes.array("image_codes"))
+        ]
+        scores = unit[0][rows] @ unit[1].T
+        is_right = labels[0][rows, None] == labels[1]
+        best = is_right[np.arange(len(rows)), scores.argmax(axis=1)]
+        wrong = np.where(is_right, -np.inf, scores).max(axis=1)
+        found = live.get(None).closeness
+        assert (found.n_right, found.n_wrong) == (best.sum(), len(rows))
+        expected = separate(scores.max(axis=1)[best], wrong)
+        assert found.threshold == pytest.approx(expected.threshold, abs=1e-6)
+
+
+class TestLook:
+    @pytest.mark.parametrize("width", [3, 4, 9])
+    @pytest.mark.parametrize("place", [(20, 30, 180, 90), (0, 0, 199, 159)])
+    def test_lines_and_boxes_are_measured(
+        self, width: int, place: tuple[int, int, int, int]
+    ) -> None:
+        image = Image.new("RGB", (200, 160), "white")
+        ImageDraw.Draw(image).rectangle(place, outline="black", width=width)
+        look = look_of([np.asarray(image)])
+        left, top, right, bottom = place
+        assert (look.width, look.height) == (200, 160)
+        assert look.line == pytest.approx(width / 200, abs=0.51 / 200)
+        assert look.extent == max((right + 1 - left) / 200, (bottom + 1 - top) / 160)
+        middle = ((left + right + 1) / 400, (top + bottom + 1) / 320)
+        assert look.centre == pytest.approx(middle)
+
+    def test_medians_count_and_pictures_of_one_colour_do_not(self) -> None:
+        pictures = [np.full((90, 90, 3), 255, np.uint8)] * 5
+        assert look_of(pictures) == Look()
+        for width in (2, 4, 10):
+            drawn = np.full((90, 90, 3), 255, np.uint8)
+            drawn[20:70, 40 : 40 + width] = 0
+            pictures.append(drawn)
+        assert look_of(pictures).line == pytest.approx(4 / 90, abs=0.51 / 90)
+
+
+def set_event() -> Event:
+    event = Event()
+    event.set()
+    return event
+
+
+class Clock:
+    """Stands still unless it is set."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class TestNewer:
+    @pytest.fixture
+    def place(
+        self, tmp_path: Path, draw_pictures: Callable[..., Path], inline_blocks: Any
+    ) -> Workspace:
+        place = Workspace(tmp_path / "workspace")
+        train_shapes(place, draw_pictures(tmp_path / "shapes", per_class=4))
+        return place
+
+    @pytest.fixture
+    def clock(self) -> Clock:
+        return Clock()
+
+    @pytest.fixture
+    def clocked(self, place: Workspace, clock: Clock) -> Live:
+        return Live(place, ["shapes"], clock=clock)
+
+    def look(self, live: Any) -> bool:
+        """Look for newer after a while; whether it did."""
+        live.clock.now += CHECK_SECONDS
+        thread = live.look_for_newer()
+        if thread is not None:
+            thread.join(60)
+        return thread is not None
+
+    def test_a_newer_run_takes_the_place(
+        self, place: Workspace, clocked: Any, draw_pictures: Callable[..., Path]
+    ) -> None:
+        old = clocked.get("shapes")
+        assert old.n_pictures == 12
+        newer = train_shapes(place, draw_pictures(place.root / "more", per_class=6))
+        assert clocked.look_for_newer() is None  # too early
+        assert clocked.get("shapes") is old
+        assert self.look(clocked)
+        model = clocked.get("shapes")
+        assert model.reference == newer
+        assert model.n_pictures == 18
+        # Pictures of answers that were given just before can still be seen.
+        assert clocked.by_key(old.reference.key) is old
+        assert clocked.by_key(newer.key) is model
+        assert clocked.by_key("0" * 32) is None
+        assert self.look(clocked)
+        assert clocked.get("shapes") is model
+
+    def test_what_cannot_be_loaded_changes_nothing_but_what_is_said(
+        self, place: Workspace, clocked: Any, draw_pictures: Callable[..., Path]
+    ) -> None:
+        from tests.deployments.conftest import Browser
+
+        old = clocked.get("shapes")
+        newer = train_shapes(place, draw_pictures(place.root / "more", per_class=6))
+        manifest = place.store.path(newer) / "manifest.json"
+        whole = manifest.read_bytes()
+        manifest.write_bytes(whole[:-10])
+        assert self.look(clocked)
+        assert clocked.get("shapes") is old
+        assert "manifest.json" in clocked.served["shapes"].problem
+        page = Browser(make_app(clocked, access_for("127.0.0.1", 1)))
+        state = page.get("/healthz").json()
+        assert state["status"] == "degraded"
+        assert "manifest.json" in state["models"]["shapes"]["problem"]
+        assert page.post("/api/search", json={"image": 1}).status_code == 200
+        # It is tried again after a while, though nothing new is recorded.
+        manifest.write_bytes(whole)
+        assert self.look(clocked)
+        assert clocked.get("shapes") is old
+        clocked.clock.now += AGAIN_SECONDS
+        assert self.look(clocked)
+        assert clocked.get("shapes").reference == newer
+        assert page.get("/healthz").json()["status"] == "ok"
+
+    def test_any_failure_while_loading_is_told(
+        self, place: Workspace, clocked: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        record(place, "shapes", [Reference("encode", "0" * 32)])
+        monkeypatch.setattr(Workspace, "find_model", lambda *_: 1 / 0)
+        assert self.look(clocked)
+        assert clocked.served["shapes"].problem == "ZeroDivisionError: division by zero"
+
+    def test_an_index_is_served_and_a_newer_state_of_it_too(
+        self, place: Workspace, draw_pictures: Callable[..., Path], inline_blocks: Any
+    ) -> None:
+        from tasks.stages.index import update_index
+
+        folder = draw_pictures(place.root / "mine", per_class=2, first=30) / "images"
+        index = {"workspace": place, "model": "shapes", "folder": folder, "name": "mine"}
+        first = update_index(**index)
+        live = Live(place, ["shapes", "mine"], clock=Clock())
+        model = live.get("mine")
+        assert model.reference.key == first.key
+        assert model.n_pictures == 6
+        # Sketches, and what is close, are those of the model.
+        assert model.examples == live.get("shapes").examples
+        assert model.closeness == live.get("shapes").closeness
+        assert len(model.by_example(model.examples[0], 99)) == 6
+        draw_pictures(place.root / "mine", per_class=1, first=40)
+        update_index(**index)
+        assert self.look(live)
+        assert live.get("mine").n_pictures == 9
+        assert live.get("shapes").n_pictures == 12
+
+    def test_names_are_given_once(self, place: Workspace) -> None:
+        with pytest.raises(InputError, match="one is given twice"):
+            Live(place, ["shapes", "shapes"])
+
+
+class TestPreparing:
+    """Small pictures are encoded before they are asked for."""
+
+    @pytest.fixture
+    def drawn(self, tmp_path: Path) -> dict[int, PictureFile]:
+        rng, files = np.random.default_rng(0), {}
+        for number in range(12):
+            file = tmp_path / f"{number}.png"
+            Image.fromarray(rng.integers(0, 256, (20, 20, 3), np.uint8)).save(file)
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            files[number] = PictureFile(file.name, digest)
+        return files
+
+    def test_those_that_can_be_had_are_kept(
+        self, drawn: dict[int, PictureFile], tmp_path: Path
+    ) -> None:
+        (tmp_path / "3.png").unlink()
+        (tmp_path / "4.png").write_bytes(b"another one")
+        pictures = Pictures(tmp_path, drawn)
+        pictures.prepare(Event(), set_event())
+        assert set(pictures._kept) == set(drawn) - {3, 4}
+        asked = Pictures(tmp_path, drawn)
+        assert all(asked[number] == kept for number, kept in pictures._kept.items())
+
+    def test_no_more_than_are_kept(
+        self, drawn: dict[int, PictureFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        size = len(Pictures(tmp_path, drawn)[0].content)
+        monkeypatch.setattr(module, "KEPT_BYTES", round(5.5 * size))
+        pictures = Pictures(tmp_path, drawn)
+        pictures.prepare(Event(), set_event())
+        # In their order, and none was let go for another one.
+        assert list(pictures._kept) == [0, 1, 2, 3, 4]
+
+    def test_it_ends_when_the_server_does(
+        self, drawn: dict[int, PictureFile], tmp_path: Path
+    ) -> None:
+        pictures = Pictures(tmp_path, drawn)
+        pictures.prepare(set_event(), set_event())
+        pictures.prepare(set_event(), Event())
+        assert not pictures._kept
+
+    def test_searches_come_first(self, drawn: dict[int, PictureFile], tmp_path: Path) -> None:
+        pictures, stop, idle = Pictures(tmp_path, drawn), Event(), Event()
+        looked = Event()
+        wait = idle.wait
+
+        def searching(timeout: float | None = None) -> bool:
+            looked.set()
+            return wait(timeout)
+
+        idle.wait = searching  # type: ignore[method-assign]
+        thread = Thread(target=pictures.prepare, args=(stop, idle))
+        thread.start()
+        try:
+            assert looked.wait(60)
+            assert not pictures._kept
+            idle.set()
+            thread.join(60)
+            assert set(pictures._kept) == set(drawn)
+        finally:
+            stop.set()
+            thread.join(60)
+
+    def test_a_server_does_so_for_what_is_served_and_what_takes_its_place(
+        self,
+        tmp_path: Path,
+        draw_pictures: Callable[..., Path],
+        inline_blocks: Any,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        def all_kept(live: Live) -> bool:
+            small = live.get("shapes").small.values()
+            return all(len(pictures._kept) == len(pictures._files) > 0 for pictures in small)
+
+        place = Workspace(tmp_path / "workspace")
+        train_shapes(place, draw_pictures(tmp_path / "shapes", per_class=4))
+        live = Live(place, ["shapes"], clock=Clock())
+        threads: list[Thread] = []
+        begin = Live.prepare
+        monkeypatch.setattr(Live, "prepare", lambda one: threads.append(begin(one)) or threads[0])
+        work = Work()
+        with in_thread(make_app(live, access_for("127.0.0.1", 0), work)) as port:
+            # It answers when it has begun.
+            assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+            (thread,) = threads
+            assert live.idle is work.idle
+            thread.join(60)
+            assert all_kept(live)
+            old = live.get("shapes")
+            train_shapes(place, draw_pictures(tmp_path / "more", per_class=6))
+            live.check()
+            assert live.get("shapes") is not old
+            assert all_kept(live)
+        assert live.stopping.is_set()
+
+
+def test_models_of_features_cannot_be_drawn_for(
+    served_place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from deployments.serve import served_model
+
+    def open_matrix(*arguments: Any) -> Any:
+        found = open_pictures(*arguments)
+        paths = tuple(f"m.npy#{row}" for row in range(len(found.table)))
+        return replace(found, table=replace(found.table, paths=paths))
+
+    open_pictures = served_model.open_pictures
+    monkeypatch.setattr(served_model, "open_pictures", open_matrix)
+    with pytest.raises(InputError, match="features and not from pictures"):
+        ServedModel(served_place, "shapes", served_place.find_model("shapes"))

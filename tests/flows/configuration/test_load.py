@@ -1,0 +1,542 @@
+"""Experiments from YAML: what is refused, how overrides are read, where paths point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from cppcl.errors import InputError
+from cppcl.features import EXTRACTORS
+from cppcl.methods import METHODS
+from flows.configuration.experiment import Experiment
+from flows.configuration.load import load_experiment, option_paths, packaged_experiments
+from flows.configuration.options import options_model
+
+PACKAGED = sorted(packaged_experiments())
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, make_experiment: Callable[..., dict[str, Any]]) -> Any:
+    return make_experiment(tmp_path / "shapes")
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[Any], str]:
+    def write(data: Any) -> str:
+        path = tmp_path / "experiment.yaml"
+        path.write_text(data if isinstance(data, str) else yaml.safe_dump(data))
+        return str(path)
+
+    return write
+
+
+def at(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Set one value of nested dictionaries."""
+    *folders, name = path.split(".")
+    here = data
+    for folder in folders:
+        if here[folder] is None:
+            here[folder] = {}
+        here = here[folder]
+    here[name] = value
+    return data
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_packaged_experiment_loads(name: str) -> None:
+    experiment = load_experiment(name)
+    assert experiment.name == name
+    assert Experiment.model_validate(experiment.model_dump(mode="json")) == experiment
+    for protocol in experiment.protocols.values():
+        for method in protocol.methods.values():
+            METHODS[method.registered_name](**method.arguments())
+    for sides in filter(None, (experiment.features, experiment.curriculum)):
+        for extractor in (sides.sketch, sides.image):
+            EXTRACTORS[extractor.registered_name](**extractor.arguments())
+
+
+def test_packaged_experiments_include_the_embedded_one() -> None:
+    assert "emoji" in PACKAGED
+    assert set(load_experiment("emoji").protocols) == {"instance", "category"}
+
+
+WRONG = {
+    "longest_sides": (64, "longest_sides", "64"),
+    "longest_side": ("large", "longest_side", "'large'"),
+    "block_rows": (0, "block_rows", "0"),
+    "name": ("a b", "name", "'a b'"),
+    "dataset.name": ("emojis", "dataset", "emojis"),
+    "dataset.root_folder": ("x", "dataset.folder.root_folder", "'x'"),
+    "dataset.pairing": ("label", "dataset.folder.pairing", "'label'"),
+    "features.sketch.name": ("pixel", "features.sketch", "pixel"),
+    "features.sketch.sizes": ([8, 8], "features.sketch.pixels.sizes", "[8, 8]"),
+    "features.sketch.size": (["a", 8], "features.sketch.pixels.size.0", "'a'"),
+    "curriculum.rho": (1.5, "curriculum.rho", "1.5"),
+    "curriculum.scope": ("all", "curriculum.scope", "'all'"),
+    "protocols.instance.split.rule": ("random", "protocols.instance.split", "random"),
+    "protocols.instance.split.seeds": ([], "protocols.instance.split.instance.seeds", "[]"),
+    "protocols.instance.methods": ({}, "protocols.instance.methods", "{}"),
+    "protocols.instance.methods.cpr": (None, "protocols.instance.methods.cpr", "cpr"),
+    "protocols.instance.methods.cprl.alhpa": (0.1, "cprl.alhpa", "0.1"),
+    "protocols.instance.methods.cprl.n_atoms": ("many", "cprl.n_atoms", "'many'"),
+    "protocols": ({}, "protocols", "{}"),
+    "protocols.instance.methods.cprl.alpha": (-1, "methods.cprl.cprl", "alpha=-1"),
+    "protocols.instance.methods.cprl.eta": (1, "methods.cprl.cprl", "eta=1"),
+    "features.sketch.crop": ([9, 0, 3, 9], "features.sketch.pixels", "(9, 0, 3, 9)"),
+    "curriculum.sketch.n_windows": (0, "curriculum.sketch.edgeness", "n_windows=0"),
+    "evaluation.metric": ("angle", "evaluation.metric", "'angle'"),
+    "evaluation.ranks": (["one"], "evaluation.ranks.0", "'one'"),
+    "compute.max_bad_share": (1.5, "compute.max_bad_share", "1.5"),
+    "compute.workers": (0, "compute.workers", "0"),
+    "compute.memory_per_worker": ("3", "compute.memory_per_worker", "'3'"),
+    "protocols.instance.split.n_train": (1.5, "split.instance.n_train", "n_train=1.5"),
+    "curriculum.delta": (float("inf"), "curriculum.delta", "inf"),
+    "protocols.category.methods.class_cca.n_directions": (True, "class_cca", "n_directions=True"),
+    "protocols.instance.methods.chance": ({"method": "raw_cosine"}, "methods.chance", "'chance'"),
+    "protocols.instance.methods.": ({"method": "raw_cosine"}, "methods", "''"),
+    "report.seed": (True, "report", "seed=True"),
+}
+
+
+@pytest.mark.parametrize("path", WRONG)
+def test_errors_name_field_and_value(
+    path: str, configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    value, field, shown = WRONG[path]
+    with pytest.raises(InputError) as caught:
+        load_experiment(write(at(configuration, path, value)))
+    message = str(caught.value)
+    assert "experiment.yaml" in message
+    assert field in message
+    assert shown in message
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("protocols.instance.split.seeds", [0, 1, 0], r"instance\.seeds: 0 occurs more than once"),
+        ("evaluation.ranks", [1, 5, 5], r"evaluation\.ranks: 5 occurs more than once"),
+        ("evaluation.ranks", [1, 0], r"evaluation\.ranks\.1: .*got 0"),
+        ("compute.memory_per_worker", "much", r"memory_per_worker: size 'much' must be a number"),
+        ("compute.memory_per_worker", "0GiB", r"memory_per_worker: size '0GiB' is less than"),
+        ("compute.memory_per_worker", "255 MiB", r"memory_per_worker: size '255 MiB' is less"),
+        ("compute.memory_per_worker", "1.5.2GiB", r"memory_per_worker: size '1\.5\.2GiB'"),
+        ("protocols.instance.split.n_train", True, r"n_train=True must be a number"),
+        ("name", "a" * 300, r"name: String should have at most 80 characters"),
+    ],
+)
+def test_values_that_would_be_found_wrong_late_or_never(
+    path: str,
+    value: Any,
+    message: str,
+    configuration: dict[str, Any],
+    write: Callable[[Any], str],
+) -> None:
+    with pytest.raises(InputError, match=message):
+        load_experiment(write(at(configuration, path, value)))
+
+
+PUBLISHED = {"source": "Table 1", "score": "rank_1", "values": {"cprl": 0.986}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"values": {"cprl": 0.9, "cprll": 0.8}},
+            r"instance: published\.values\.cprll: .*did you mean cprl\? There is centred_cosine, ",
+        ),
+        (
+            {"titles": {"centred": "Cosine"}},
+            r"instance: published\.titles\.centred: .*did you mean centred_cosine\?",
+        ),
+        ({"values": {"zz": 1}}, r"published\.values\.zz: the protocol has no such method\. There"),
+        ({"values": {"cprl": 98.6}}, r"published\.values\.cprl: 98\.6 must be a fraction"),
+        ({"values": {"cprl": -0.1}}, r"published\.values\.cprl: -0\.1 must be a fraction"),
+        ({"values": {"cprl": float("nan")}}, r"published\.values\.cprl: nan must be a fraction"),
+        ({"values": {"cprl": True}}, r"published\.values\.cprl: .*number.*got True"),
+        ({"values": {}}, r"published\.values: .*at least 1"),
+        ({"score": "precision_at_100"}, r"published\.score: score 'precision_at_100' must be map"),
+        ({"score": "rank_0"}, r"published\.score: score 'rank_0' must be map"),
+        ({"score": "rank_5"}, r"evaluation: ranks=\[1, 2\] lacks 5, which protocols\.instance"),
+        ({"trials": 0}, r"published\.trials: .*greater than or equal to 1"),
+        ({"trials": True}, r"published: trials=True must be a number"),
+        ({"source": ""}, r"published\.source: .*at least 1 character"),
+        ({"title": "x"}, r"published\.title: "),
+    ],
+    ids=str,
+)
+def test_published_scores_must_fit_their_protocol(
+    changes: dict[str, Any],
+    message: str,
+    configuration: dict[str, Any],
+    write: Callable[[Any], str],
+) -> None:
+    at(configuration, "protocols.instance.published", {**PUBLISHED, **changes})
+    with pytest.raises(InputError, match=message):
+        load_experiment(write(configuration))
+
+
+def test_published_scores_are_read(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    at(configuration, "protocols.instance.published", PUBLISHED)
+    protocols = load_experiment(write(configuration), ["values.cprl=1"]).protocols
+    published = protocols["instance"].published
+    assert published is not None
+    assert published.model_dump() == {
+        **PUBLISHED,
+        "values": {"cprl": 1.0},
+        "trials": None,
+        "titles": {},
+    }
+    assert protocols["category"].published is None
+    # Ranks that nobody gave are looked at as well.
+    del configuration["evaluation"]
+    at(configuration, "protocols.instance.published.score", "rank_2")
+    with pytest.raises(InputError, match=r"ranks=\[1, 5, 10\] lacks 2"):
+        load_experiment(write(configuration))
+    at(configuration, "protocols.instance.published.score", "map")
+    load_experiment(write(configuration))
+
+
+def test_what_a_class_refuses_is_told_in_its_words(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    at(configuration, "protocols.instance.methods.cprl.alpha", -1)
+    with pytest.raises(InputError) as caught:
+        load_experiment(write(configuration))
+    assert str(caught.value).splitlines()[1:] == [
+        "  protocols.instance.methods.cprl.cprl: alpha=-1.0 must be a number of at least 0"
+    ]
+
+
+def test_every_error_is_told_at_once(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    at(configuration, "block_rows", 0)
+    at(configuration, "curriculum.rho", 2)
+    del configuration["features"]
+    with pytest.raises(InputError) as caught:
+        load_experiment(write(configuration))
+    lines = str(caught.value).splitlines()
+    assert [line.split(":")[0].strip() for line in lines[1:]] == [
+        "block_rows",
+        "features",
+        "curriculum.rho",
+    ]
+
+
+def test_an_unknown_experiment_lists_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"'emojis' is neither one of .*emoji.* nor a \.yaml.*'emoji'\?"
+    ):
+        load_experiment("emojis")
+    with pytest.raises(InputError, match=r"nowhere\.yaml' does not exist"):
+        load_experiment(str(tmp_path / "nowhere.yaml"))
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["tcp://h:8786", "tcp://[::1]:8786", "ssh://h", "ssh://me@h:22,h2,you@h3", "tcp://h", "slurm"],
+)
+def test_addresses_of_clusters(where: str) -> None:
+    assert load_experiment("emoji", [f"cluster={where}"]).compute.cluster == where
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["tcp://", "tcp://h:99999", "tcp://h:0", "tcp://h:x", "tcp://a,b", "ssh://h,:22", "udp://h:1"],
+)
+def test_wrong_addresses_of_clusters(where: str) -> None:
+    with pytest.raises(InputError, match=r"compute\.cluster: cluster '.*must be local, slurm, "):
+        load_experiment("emoji", [f"cluster={where}"])
+
+
+def test_an_encrypted_address_needs_its_files() -> None:
+    given = ["cluster=tls://h:8786", "tls.ca=ca.pem", "tls.certificate=c.pem"]
+    with pytest.raises(InputError, match=r"cluster 'tls://h:8786' needs tls\.private_key"):
+        load_experiment("emoji", given)
+    chosen = load_experiment("emoji", [*given, "tls.private_key=k.pem"])
+    assert chosen.compute.tls.private_key == "k.pem"
+
+
+@pytest.mark.parametrize("text", ["- a\n- b\n", "", "emoji"])
+def test_a_file_must_hold_a_mapping(text: str, write: Callable[[Any], str]) -> None:
+    with pytest.raises(InputError, match="must hold a mapping of options, not"):
+        load_experiment(write(text))
+
+
+def test_broken_yaml_is_located(write: Callable[[Any], str]) -> None:
+    with pytest.raises(InputError, match=r"(?s)experiment\.yaml is not valid YAML: .*line 2"):
+        load_experiment(write("name: [a\nb: c"))
+
+
+@pytest.mark.parametrize(("text", "line"), [("{0}block_rows: 7\n", 0), ("{0}", 3)])
+def test_a_key_given_twice_is_located(
+    text: str, line: int, configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    dumped = yaml.safe_dump(configuration, sort_keys=False)
+    if line:
+        dumped = dumped.replace("features:", "dataset: {name: emoji}\nfeatures:")
+    with pytest.raises(InputError, match=r"the key '(block_rows|dataset)' is given twice\s+in"):
+        load_experiment(write(text.format(dumped)))
+
+
+def test_merged_keys_may_be_given_again(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    text = yaml.safe_dump(configuration, sort_keys=False)
+    text = text.replace("cprl:", "cprl: &first").replace(
+        "centred_cosine: null", "other: {<<: *first, method: cprl, alpha: 0.5}"
+    )
+    methods = load_experiment(write(text)).protocols["instance"].methods
+    assert (methods["cprl"].alpha, methods["other"].alpha) == (0.01, 0.5)
+    assert methods["other"].n_atoms == methods["cprl"].n_atoms
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_a_file_in_another_encoding_is_named(encoding: str, tmp_path: Path) -> None:
+    file = tmp_path / "experiment.yaml"
+    file.write_bytes("name: tiny  # für alle".encode(encoding))
+    with pytest.raises(InputError, match=r"experiment\.yaml is not UTF-8 text"):
+        load_experiment(str(file))
+
+
+@pytest.mark.parametrize("typed", ["2024", "no", "my pictures #2", "[a", "a: b", "1e3"])
+def test_names_and_paths_are_taken_as_typed(
+    typed: str, configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    experiment = load_experiment(
+        write(configuration), [f"root={typed}", f"images={typed}", f"pairs={typed}"]
+    )
+    data = experiment.dataset
+    assert (data.root, data.images, data.pairs) == (Path(typed), typed, Path(typed))
+
+
+def test_names_and_paths_may_be_quoted_or_null(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    file = write(at(configuration, "dataset.pairs", "pairs.csv"))
+    experiment = load_experiment(file, ["pairs=null", "root='a # b'"])
+    assert (experiment.dataset.pairs, experiment.dataset.root) == (None, Path("a # b"))
+    with pytest.raises(InputError, match=r"root: .*got None"):
+        load_experiment(file, ["root="])
+    with pytest.raises(InputError, match="not valid Unicode"):
+        load_experiment(file, ["root=\udcff"])
+
+
+def test_relative_paths_start_at_the_file(
+    configuration: dict[str, Any],
+    write: Callable[[Any], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at(configuration, "dataset.root", "my pictures")
+    at(configuration, "dataset.pairs", "pairs.csv")
+    file = write(configuration)
+    experiment = load_experiment(file)
+    assert experiment.dataset.root == tmp_path / "my pictures"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert load_experiment("../experiment.yaml").dataset.root.resolve() == tmp_path / "my pictures"
+    assert load_experiment(file) == experiment
+    absolute = at(configuration, "dataset.root", str(tmp_path / "there"))
+    assert load_experiment(write(absolute)).dataset.root == tmp_path / "there"
+
+
+def test_overrides_by_ending_set_every_match(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    file = write(configuration)
+    experiment = load_experiment(file, ["seeds=[5]", "cprl.alpha=0.5", "rho=1"])
+    assert [p.split.seeds for p in experiment.protocols.values()] == [(5,), (5,)]
+    assert experiment.protocols["instance"].methods["cprl"].alpha == 0.5
+    assert experiment.curriculum.rho == 1
+
+
+def test_an_exact_path_sets_that_option_alone(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    # `name` ends many paths, and is one itself.
+    experiment = load_experiment(write(configuration), ["name=other", "instance.split.seeds=[7]"])
+    assert experiment.name == "other"
+    assert experiment.dataset.registered_name == "folder"
+    assert experiment.protocols["instance"].split.seeds == (7,)
+    assert experiment.protocols["category"].split.seeds == (0, 1)
+
+
+def test_options_that_the_file_leaves_out_can_be_set(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    del configuration["report"]
+    del configuration["protocols"]["category"]["methods"]["class_cca"]["n_directions"]
+    experiment = load_experiment(write(configuration), ["report.seed=3", "n_directions=3"])
+    assert experiment.report.seed == 3
+    assert experiment.protocols["category"].methods["class_cca"].n_directions == 3
+
+
+def test_overrides_apply_in_order(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    file = write(configuration)
+    assert load_experiment(file, ["rho=0.1", "rho=0.2"]).curriculum.rho == 0.2
+    changed = load_experiment(file, ["features.sketch={name: hog}"])
+    assert changed.features.sketch.registered_name == "hog"
+    assert load_experiment(file, ["compute.workers=null"]).compute.workers is None
+    assert load_experiment(file, ["description=a=b"]).protocols["instance"].description == "a=b"
+
+
+def test_a_list_of_names_is_a_list(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    changed = load_experiment(write(configuration), ["directives=[--mem=4G, --exclusive]"])
+    assert changed.compute.slurm.directives == ("--mem=4G", "--exclusive")
+
+
+def test_an_ending_that_only_one_role_has_chooses_an_extractor(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    configuration["features"]["sketch"] = {"name": "pixels"}
+    score = configuration["curriculum"]["sketch"]["name"]
+    overrides = ["features.sketch.name=hog", "sketch.rho=0.5"]
+    changed = load_experiment(write(configuration), overrides)
+    assert changed.features.sketch.registered_name == "hog"
+    assert changed.curriculum.sketch.registered_name == score
+    assert changed.curriculum.sketch.rho == 0.5
+    del configuration["curriculum"]
+    changed = load_experiment(write(configuration), ["sketch.name=hog"])
+    assert changed.features.sketch.registered_name == "hog"
+
+
+def test_an_override_of_one_side_leaves_its_alias_alone(
+    configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    """YAML's ``image: *same`` is the very object of ``sketch: &same``."""
+    configuration["features"]["image"] = configuration["features"]["sketch"]
+    text = yaml.safe_dump(configuration)
+    assert "*id" in text
+    for overrides, sizes in (
+        (["features.sketch.size=[4, 4]"], ((4, 4), (8, 8))),
+        (["features.image.size=[4, 4]"], ((8, 8), (4, 4))),
+        (["size=[4, 4]", "features.image.size=[6, 6]"], ((4, 4), (6, 6))),
+    ):
+        features = load_experiment(write(text), overrides).features
+        assert (features.sketch.size, features.image.size) == sizes
+
+
+def test_the_packaged_text_is_not_changed_by_overrides() -> None:
+    before = load_experiment("emoji")
+    load_experiment("emoji", ["alpha=0.9", "name=x"])
+    assert load_experiment("emoji") == before
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("rho", r"--set 'rho' must read key=value"),
+        ("=3", r"--set '=3' must read key=value"),
+        ("a..b=3", r"--set 'a\.\.b=3' must read key=value"),
+        ("alhpa=1", r"--set alhpa: the experiment has no such option; did you mean .*alpha"),
+        ("instance.cprl.alpha=1", r"has no such option"),
+        ("sketch.name=hog", r"it could mean features\.sketch\.name or curriculum\.sketch\.name,"),
+        ("image={name: hog}", r"it could mean features\.image or curriculum\.image,"),
+        ("rho=[1", r"the value is not valid YAML"),
+        ("rho=2", r"curriculum\.rho: .*got 2"),
+        ("rho=high", r"curriculum\.rho: .*got 'high'"),
+        ("n_atoms=2.5", r"n_atoms: .*got 2\.5"),
+        ("protocols.instance.methods.cprl=3", r"cprl"),
+    ],
+)
+def test_wrong_overrides(
+    override: str, message: str, configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    with pytest.raises(InputError, match=message):
+        load_experiment(write(configuration), [override])
+
+
+def test_every_option_can_be_named_by_its_path(configuration: dict[str, Any]) -> None:
+    paths = set(option_paths(Experiment.model_validate(configuration)))
+    assert ("compute", "max_bad_share") in paths
+    assert ("protocols", "instance", "methods", "cprl", "alpha") in paths
+    assert () not in paths
+
+
+def test_configuration_is_frozen(configuration: dict[str, Any]) -> None:
+    experiment = Experiment.model_validate(configuration)
+    with pytest.raises(ValidationError, match="frozen"):
+        experiment.curriculum.rho = 0.5
+    assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
+
+
+def test_schema_of_the_form_offers_every_registered_class() -> None:
+    schema = Experiment.model_json_schema()
+    assert schema["additionalProperties"] is False
+    assert set(schema["required"]) == {"name", "dataset", "features", "protocols"}
+    assert schema["properties"]["block_rows"]["description"]
+    definitions = schema["$defs"]
+    sketch = definitions["Sides"]["properties"]["sketch"]
+    registered, combined = sketch["anyOf"]
+    assert set(registered["discriminator"]["mapping"]) == set(EXTRACTORS)
+    combined = definitions[combined["$ref"].rpartition("/")[2]]
+    assert combined["additionalProperties"] is True
+    assert set(combined["properties"]) == {"name", "weights", "learn_from", "learned"}
+    methods = definitions["Protocol"]["properties"]["methods"]["additionalProperties"]
+    assert set(methods["discriminator"]["mapping"]) == set(METHODS)
+    alpha = definitions["CprlOptions"]["properties"]["alpha"]
+    assert (alpha["type"], alpha["default"]) == ("number", 0.05)
+
+
+def test_options_follow_a_constructor() -> None:
+    class Thing:
+        def __init__(self, *, size: int, where: Path, colour: str = "red") -> None: ...
+
+    model = options_model("thing", Thing, discriminator="name")
+    options = model(size=3, where="a/b")
+    assert options.registered_name == "thing"
+    assert options.arguments() == {"size": 3, "where": Path("a/b"), "colour": "red"}
+    assert options.key_parameters() == {"size": 3, "colour": "red"}
+    with pytest.raises(ValidationError, match="size"):
+        model(where="a")
+    with pytest.raises(ValidationError, match="name"):
+        model(name="other", size=3, where="a")
+
+
+def test_places_are_left_out_of_what_decides_the_result(configuration: dict[str, Any]) -> None:
+    experiment = Experiment.model_validate(configuration)
+    data = experiment.without_places()
+    assert "compute" not in data
+    assert data["dataset"].keys() >= {"name", "sketches", "images", "pairing"}
+    assert "root" not in data["dataset"]
+    assert str(experiment.dataset.root) not in str(data)
+
+
+def test_split_files_are_relative_to_the_yaml_file(
+    configuration: dict[str, Any], write: Callable[[Any], str], tmp_path: Path
+) -> None:
+    split = {"rule": "file", "path": "splits/{seed}.json", "target": "groups"}
+    at(configuration, "protocols.instance.split", split)
+    protocol = load_experiment(write(configuration)).protocols["instance"]
+    assert protocol.split.path == str(tmp_path / "splits/{seed}.json")
+    assert protocol.target == "groups"
+    at(configuration, "protocols.instance.split", {"rule": "file", "path": "cufs-official"})
+    protocol = load_experiment(write(configuration)).protocols["instance"]
+    assert (protocol.split.path, protocol.target) == ("cufs-official", "labels")
+
+
+@pytest.mark.parametrize("amount", [-1, 0.0, 1.0, 1.5, -0.5, True])
+def test_amounts_of_counted_splits(
+    amount: Any, configuration: dict[str, Any], write: Callable[[Any], str]
+) -> None:
+    split = {"rule": "counted", "train_images": amount, "test_sketches": 2}
+    at(configuration, "protocols.category.split", split)
+    with pytest.raises(InputError, match="train_images"):
+        load_experiment(write(configuration))
+    split["train_images"] = 0
+    assert load_experiment(write(configuration)).protocols["category"].split.train_images == 0

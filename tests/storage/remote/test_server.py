@@ -1,0 +1,235 @@
+"""An S3 server that goes away or refuses, and processes that are killed while they use it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import obstore
+import pytest
+
+from storage import (
+    Artifact,
+    Recipe,
+    Reference,
+    Remote,
+    RemoteError,
+    Store,
+    Writer,
+    open_remote,
+)
+from storage.remote.inventory import Inventory
+from tests.storage.remote.remotes import Server, problems_there, serving
+
+NOWHERE = Reference("features", "0" * 32)
+
+# Sends or fetches one object after the other, and at the third waits to be killed.
+MOVE_AND_STOP = """
+import sys
+from storage import Reference, Remote, Store, open_remote, transfer
+
+method, root, url, reference = sys.argv[1:]
+whole, calls = getattr(Remote, method), []
+transfer.N_CONNECTIONS = 1
+
+def call(self, *arguments):
+    calls.append(arguments)
+    if len(calls) == 3:
+        print("stopped", flush=True)
+        sys.stdin.readline()
+    return whole(self, *arguments)
+
+setattr(Remote, method, call)
+store = Store(root, remote=open_remote(url))
+list((store.push if method == "send" else store.pull)([Reference.parse(reference)]))
+"""
+
+
+@pytest.fixture
+def there(bucket: str, tmp_path: Path) -> Store:
+    """Another machine's store, with a bucket."""
+    return Store(tmp_path / "another machine", remote=open_remote(bucket))
+
+
+@pytest.fixture
+def here(store: Store, bucket: str) -> Store:
+    """This machine's."""
+    return Store(store.root, remote=open_remote(bucket))
+
+
+class TestKilled:
+    def test_push(
+        self,
+        here: Store,
+        there: Store,
+        artifact: Artifact,
+        bucket: str,
+        child: Callable[..., Any],
+    ) -> None:
+        self.kill(child, "send", here, bucket, artifact)
+        assert there.find(artifact.reference) is None
+        (done,) = here.push([artifact.reference])
+        assert done.n_files == len(Inventory.of(artifact).files) - 2
+        assert [t.outcome for t in there.pull([artifact.reference])] == ["moved"]
+        assert there.verify() == []
+
+    def test_pull(
+        self, here: Store, there: Store, artifact: Artifact, bucket: str, child: Callable[..., Any]
+    ) -> None:
+        list(here.push())
+        self.kill(child, "parts", there, bucket, artifact)
+        assert list(there.references()) == []
+        (done,) = there.pull([artifact.reference])
+        assert done.n_files == len(Inventory.of(artifact).files) - 2
+        assert there.verify() == []
+        assert not list(there.root.rglob("*.partial"))
+
+    def kill(
+        self, child: Callable[..., Any], method: str, store: Store, bucket: str, artifact: Artifact
+    ) -> None:
+        process = child(MOVE_AND_STOP, method, store.root, bucket, artifact.reference)
+        assert process.stdout.readline() == "stopped\n"
+        process.kill()
+        process.wait()
+
+
+def test_wrong_bytes_of_the_right_size_that_a_push_left_are_sent_again(
+    here: Store, there: Store, artifact: Artifact
+) -> None:
+    list(here.push())
+    held = here.remote._objects
+    folder = f"{artifact.reference}/{Inventory.of(artifact).folder}"
+    obstore.delete(held, f"{artifact.reference}/manifest.json")
+    obstore.put(held, f"{folder}/files/picture.png", bytes(256))
+    assert [t.n_files for t in here.push()] == [1]
+    assert problems_there(there) == []
+
+
+class TestGone:
+    @pytest.fixture
+    def server(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+        """A server to be killed."""
+        with serving() as server:
+            for name, value in server.environment().items():
+                monkeypatch.setenv(name, value)
+            yield server
+
+    def test_in_the_middle_of_a_push_and_from_the_beginning(
+        self,
+        server: Server,
+        store: Store,
+        artifact: Artifact,
+        recipe: Recipe,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        here = Store(store.root, remote=open_remote(server.make_bucket()))
+        kill_after(monkeypatch, "send", 2, server)
+        with pytest.raises(RemoteError, match=rf"^{here.remote.url} cannot be used .*again"):
+            list(here.push())
+        with pytest.raises(RemoteError, match=rf"^{here.remote.url} cannot be used .*again"):
+            list(here.pull([NOWHERE]))
+        assert here.verify() == []
+
+    def test_in_the_middle_of_a_run(
+        self,
+        server: Server,
+        store: Store,
+        create: Callable[[Writer], None],
+        recipe: Recipe,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        url = server.make_bucket()
+        Store(store.root, remote=open_remote(url)).get_or_create(recipe, create)
+        remarks: list[str] = []
+        there = Store(tmp_path / "there", remote=open_remote(url), remark=remarks.append)
+        requests = kill_after(monkeypatch, "parts", 2, server)
+        outcome = there.get_or_create(recipe, create)
+        assert not outcome.cached
+        assert there.verify() == []
+        assert [text.partition(": ")[0] for text in remarks] == [
+            "going on without the remote",
+            "kept here alone, send it later with 'cppcl store push'",
+        ]
+        # Nothing more is asked of it for a while, so a long run waits once.
+        requests.clear()
+        monkeypatch.setattr(Remote, "inventory", not_wanted)
+        there.get_or_create(Recipe("another", "1"), lambda writer: writer.put_text("t", "t"))
+        assert len(remarks) == 2
+        assert len(list(there.references())) == 2
+
+
+def kill_after(
+    monkeypatch: pytest.MonkeyPatch, method: str, n: int, server: Server
+) -> list[object]:
+    """Kill the server before the call after n calls of a method of the remote."""
+    whole, lock, calls = getattr(Remote, method), threading.Lock(), list[object]()
+
+    def call(self: Remote, *arguments: Any) -> Any:
+        with lock:
+            calls.append(arguments)
+            if len(calls) == n + 1:
+                server.kill()
+        return whole(self, *arguments)
+
+    monkeypatch.setattr(Remote, method, call)
+    return calls
+
+
+def not_wanted(self: Remote, reference: Reference) -> None:
+    raise AssertionError(f"asked for {reference}")
+
+
+def test_it_is_left_alone_for_longer_each_time(
+    there: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote, now = there.remote, [1000.0]
+    assert remote is not None
+    monkeypatch.setattr("storage.remote.objects.monotonic", lambda: now[0])
+    for seconds in (300.0, 600.0, 1200.0):
+        remote.failed("read")
+        assert (remote.rests("read"), remote.rests("write")) == (True, False)
+        now[0] += seconds - 1
+        assert remote.rests("read")
+        now[0] += 1
+        assert not remote.rests("read")
+    assert there.find(NOWHERE) is None  # works again
+    remote.failed("read")
+    now[0] += 300
+    assert not remote.rests("read")
+
+
+class TestRefused:
+    def test_a_bucket_that_is_not_there(
+        self, store: Store, artifact: Artifact, bucket: str
+    ) -> None:
+        url = "s3://never-made-this-bucket"
+        here = Store(store.root, remote=open_remote(url))
+        calls: list[Callable[[], Any]] = [
+            lambda: list(here.push()),
+            lambda: list(here.pull([NOWHERE])),
+            lambda: problems_there(here),
+            lambda: here.resolve("fed"),
+        ]
+        for call in calls:
+            with pytest.raises(RemoteError, match=rf"^{url}: there is no such bucket\. Make it"):
+                call()
+
+    def test_without_permission(
+        self, store: Store, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Requests are allowed to make the bucket, then nobody knows the key.
+        with serving(INITIAL_NO_AUTH_ACTION_COUNT="1") as server:
+            for name, value in server.environment().items():
+                monkeypatch.setenv(name, value)
+            here = Store(store.root, remote=open_remote(server.make_bucket()))
+            with pytest.raises(RemoteError) as caught:
+                list(here.push())
+        text = str(caught.value)
+        assert text.startswith(f"{here.remote.url} refuses (")
+        assert "Check the credentials (AWS_ACCESS_KEY_ID" in text
+        assert os.environ["AWS_SECRET_ACCESS_KEY"] not in text
+        assert "\n" not in text

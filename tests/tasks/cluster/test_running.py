@@ -1,0 +1,208 @@
+"""The Dask cluster: what workers offer and hold, and what a wrong address says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cppcl.errors import CppclError, InputError
+from tasks.cluster import running as cluster
+from tasks.progress import listening
+from tasks.stages.extract import extract_features
+from tasks.stages.fetch import fetch_data
+from tasks.workspace import Workspace
+
+
+class Offering(cluster.Cluster):
+    """A cluster whose workers offer given resources."""
+
+    def __init__(self, *offers: dict[str, float]) -> None:
+        super().__init__("local", 1, "1GiB")
+        self.offers = offers
+
+    def client(self) -> Any:
+        offers = self.offers
+
+        class Client:
+            def scheduler_info(self, n_workers: int) -> Any:
+                assert n_workers == -1  # the default leaves workers out beyond the fifth
+                return {"workers": {str(n): {"resources": o} for n, o in enumerate(offers)}}
+
+        return Client()
+
+
+@pytest.mark.parametrize(
+    ("offers", "device", "expected"),
+    [
+        ([{"CPU": 1}, {"CPU": 1}], "cpu", {"CPU": 1}),
+        ([{"CPU": 1}, {"GPU": 1}], "cpu", {"CPU": 1}),
+        ([{"CPU": 1}, {"GPU": 1}], "gpu", {"GPU": 1}),
+        ([{"CPU": 1}], "gpu", {"CPU": 1}),
+        ([{}, {}], "gpu", {}),
+        ([{}], "cpu", {}),
+    ],
+)
+def test_blocks_ask_for_the_device_if_a_worker_has_it(
+    offers: list[dict[str, float]], device: str, expected: dict[str, float]
+) -> None:
+    assert Offering(*offers).resource(device) == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "offers", "device", "expected"),
+    [
+        ("tcp://h:1", [{"CPU": 1}] * 3 + [{"GPU": 1}], "cpu", 3),
+        ("tcp://h:1", [{"CPU": 1}] * 3 + [{"GPU": 1}], "gpu", 1),
+        ("tcp://h:1", [{"CPU": 1}] * 3, "gpu", 3),
+        ("tcp://h:1", [{}] * 4, "cpu", 4),
+        ("tcp://h:1", [], "cpu", 1),
+        ("local", [{"CPU": 1}], "cpu", 5),
+        ("local", [{"CPU": 1}, {"GPU": 1}], "gpu", 1),
+    ],
+)
+def test_workers_are_counted_by_what_blocks_ask_for(
+    where: str, offers: list[dict[str, float]], device: str, expected: int
+) -> None:
+    found = Offering(*offers)
+    found.where, found.workers = where, 5  # of which one may be up
+    assert found.n_workers(device) == expected
+
+
+def test_nothing_is_started_before_it_is_needed() -> None:
+    with cluster.session("tcp://127.0.0.1:1") as outer:
+        assert cluster.current() is outer
+        with cluster.session() as inner:
+            assert cluster.current() is inner
+            assert inner.workers >= 1
+        assert cluster.current() is outer
+
+
+def test_extraction_without_a_session_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_sessions", [])
+    with pytest.raises(RuntimeError, match=r"tasks\.cluster\.session"):
+        cluster.current()
+
+
+def test_no_jobs_need_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_sessions", [])
+    assert list(cluster.run(str, [], device="cpu", name="x", mend="")) == []
+
+
+def test_a_wrong_address_is_named() -> None:
+    with (
+        cluster.session("carrier-pigeon://127.0.0.1:8786") as session,
+        pytest.raises(InputError, match=r"compute\.cluster 'carrier-pigeon://127\.0\.0\.1:8786'"),
+    ):
+        session.client()
+
+
+@pytest.mark.flow
+def test_workers_have_the_memory_and_threads_that_were_declared(dask_cluster: Any) -> None:
+    workers = dask_cluster.client().scheduler_info(n_workers=-1)["workers"].values()
+    assert len(workers) == 2
+    for worker in workers:
+        assert worker["memory_limit"] == 2 * 2**30
+        assert worker["nthreads"] == 1
+        assert worker["resources"] == {"CPU": 1}
+    threads = dask_cluster.client().run(lambda: __import__("os").environ["OMP_NUM_THREADS"])
+    assert set(threads.values()) == {"1"}
+    trims = dask_cluster.client().run(
+        lambda: __import__("os").environ.get("MALLOC_TRIM_THRESHOLD_")
+    )
+    assert set(trims.values()) == {os.environ.get("MALLOC_TRIM_THRESHOLD_")}
+    assert dask_cluster.resource("gpu") == {"CPU": 1}
+
+
+@pytest.mark.flow
+def test_results_come_with_the_place_of_their_job(dask_cluster: Any) -> None:
+    jobs = [f"{number:x}" for number in range(30)]  # more than are in flight at once
+    done = cluster.run(partial(int, base=16), jobs, device="cpu", name="int", mend="")
+    assert sorted(done) == [(number, number) for number in range(30)]
+
+
+@pytest.mark.flow
+def test_workers_extract_without_prefect(
+    dask_cluster: Any, workspace: Workspace, shapes: Path, extracting_here: Callable[[], Any]
+) -> None:
+    def extract(place: Workspace) -> Any:
+        table = fetch_data(
+            workspace=place,
+            name="folder",
+            options={"root": shapes, "pairing": "name"},
+            key_parameters={},
+        ).reference
+        reference = extract_features(
+            workspace=place,
+            table=table,
+            modality="image",
+            extractor="hog",
+            options={},
+            longest_side=40,
+            block_rows=2,
+        ).reference
+        return place.store.open(reference)
+
+    said: list[str] = []
+    with listening(on_message=said.append):
+        artifact = extract(workspace)
+    assert said == [f"Dask dashboard: {dask_cluster.client().dashboard_link}"]
+    assert artifact.run["notes"]["worker_seconds"] > 0
+    loaded = dask_cluster.client().run(lambda: set(__import__("sys").modules))
+    assert any("tasks.workers.blocks" in names for names in loaded.values())
+    assert not any("prefect" in names for names in loaded.values())
+    with extracting_here():
+        alone = extract(Workspace(workspace.root / "alone"))
+    assert alone.manifest == artifact.manifest
+
+
+@pytest.mark.flow
+def test_workers_elsewhere_are_asked_what_they_have(
+    dask_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cluster.session(dask_address) as session:
+        session.client()  # they have what is here
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "99.0")
+    with (
+        cluster.session(dask_address) as session,
+        pytest.raises(
+            CppclError, match=r"need cppcl, version 99\.0, as here, but tcp://.*: version"
+        ),
+    ):
+        session.client()
+
+
+def test_workers_without_cppcl_are_named() -> None:
+    class Client:
+        def run(self, found: Any) -> dict[str, str]:
+            return {"tcp://a": found(), "tcp://b": "cannot import it (No module named 'tasks')"}
+
+    with pytest.raises(
+        CppclError, match=r"as here, but tcp://b: cannot import it \(No module"
+    ) as e:
+        cluster.check_workers(Client(), "tcp://there:8786")
+    assert "tcp://a" not in str(e.value)
+    assert "install the same there" in str(e.value)
+
+
+@pytest.mark.flow
+def test_every_message_of_a_worker_is_heard_in_order(dask_cluster: Any) -> None:
+    def send_numbers(first: int) -> int:  # within the test: workers have no `tests` to import
+        from tasks.cluster.running import send_event
+
+        for number in range(first, first + 50):
+            send_event("numbers", {"number": number})
+        return first
+
+    heard: list[dict[str, Any]] = []
+    with cluster.hearing("numbers", heard.append):
+        done = list(cluster.run(send_numbers, [0, 100], device="cpu", name="send", mend=""))
+    assert sorted(done) == [(0, 0), (1, 100)]
+    for first in (0, 100):
+        of_it = [message for message in heard if first <= message["number"] < first + 50]
+        assert of_it == [{"number": number} for number in range(first, first + 50)]
+    assert len(heard) == 100

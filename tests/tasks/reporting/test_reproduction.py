@@ -1,0 +1,324 @@
+"""What a reproduction is made of: binary codes, times of a query, and the page itself."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import normalize
+
+from cppcl.retrieval.comparison import mean_interval, paired_difference
+from cppcl.retrieval.hashing import IterativeQuantization
+from storage import Artifact, Reference
+from tasks.reporting.reproduction import KINDS, reproduction_of_paper
+from tasks.reporting.reproduction_series import Measured, Scores, Series
+from tasks.reporting.retrieval_time import time_of_a_query
+from tasks.stages.binary_codes import binary_codes_of
+from tasks.stages.contract import StageResult
+from tasks.stages.split import open_split
+
+OPTIONS = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 3, "n_initial_rounds": 1}
+
+
+@pytest.fixture
+def trained(stages: Any) -> dict[str, Reference]:
+    """Evaluations of CPRL and of the cosine on one split."""
+    return {
+        "cprl": stages.evaluate(stages.encode(stages.train("cprl", OPTIONS, stages.curricula()))),
+        "plain": stages.evaluate(
+            stages.encode(stages.train("cprl", {**OPTIONS, "regularizer": "none"}, None))
+        ),
+        "cosine": stages.evaluate(stages.encode(stages.train("centred_cosine", {}, None))),
+    }
+
+
+def codes_of(stages: Any, evaluation: Reference) -> Artifact:
+    return stages.workspace.store.open(stages.workspace.store.open(evaluation).inputs["codes"])
+
+
+def test_binary_codes_are_learned_from_training_rows_of_both_sides(
+    stages: Any, trained: dict[str, Reference]
+) -> None:
+    store, exact = stages.workspace.store, codes_of(stages, trained["cprl"])
+    made = store.open(
+        binary_codes_of(
+            workspace=stages.workspace, codes=exact.reference, split=stages.split, bits=3, seed=2
+        ).reference
+    )
+    split = open_split(store, stages.split)
+    sides = {
+        side: normalize(exact.array(f"{side}_codes").astype(float)) for side in ("sketch", "image")
+    }
+    learned = IterativeQuantization.fit(
+        np.concatenate(
+            [sides["sketch"][split.train_sketches], sides["image"][split.train_images]]
+        ),
+        3,
+        seed=2,
+    )
+    for side, values in sides.items():
+        found = made.array(f"{side}_codes")
+        some = values.any(axis=1)
+        np.testing.assert_array_equal(found[some], learned.transform(values[some]))
+        assert not found[~some].any()
+        assert found.shape[1] == 3
+    scored = store.open(stages.evaluate(made.reference)).json("scores.json")
+    zero = sum(int((~values.any(axis=1)).sum()) for values in sides.values())
+    assert scored["counts"]["n_zero_queries"] <= zero
+
+
+def test_times_of_a_query_are_measured_once(stages: Any, trained: dict[str, Reference]) -> None:
+    first, second = (
+        time_of_a_query(workspace=stages.workspace, evaluation=trained["cprl"]) for _ in range(2)
+    )
+    assert (first.cached, second.cached) == (False, True)
+    times = stages.workspace.store.open(first.reference).json("times.json")
+    assert all(times[part] > 0 for part in ("describe", "encode", "rank"))
+    assert times["gallery"] == 5
+
+
+def line(name: str, title: str, evaluation: Reference | None, **about: Any) -> Series:
+    given = {"line": name, "printed": None, "preset": "ours", "errata": [], "note": ""}
+    found = [evaluation, evaluation] if evaluation else []
+    return Series(title, found, {**given, **about}, missing="" if found else "data not present")
+
+
+def table_item(trained: dict[str, Reference]) -> Measured:
+    series = [
+        line("b", "CPRL", trained["cprl"], printed=0.5, errata=[1]),
+        line("cosine", "Cosine", trained["cosine"], printed=0.01),
+        line("deep", "Deep", None, printed=0.4, preset="quoted", note="Quoted."),
+    ]
+    statements = [{"text": "B is ahead", "first": "b", "second": "cosine", "errata": [8]}]
+    options = {"score": "map", "statements": statements}
+    return Measured("table1", "scores", "Table", "Table 1", options, series)
+
+
+def render(stages: Any, *items: Measured, **changes: Any) -> StageResult:
+    given = {"name": "tiny", "title": "Tiny", "notes": ["a note"], "items": items}
+    return reproduction_of_paper(workspace=stages.workspace, **given | changes)
+
+
+def rows_of(stages: Any, result: StageResult, name: str) -> list[dict[str, str]]:
+    text = stages.workspace.store.open(result.reference).text(name)
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_table_holds_what_the_evaluations_hold(
+    stages: Any, trained: dict[str, Reference]
+) -> None:
+    store = stages.workspace.store
+    result = render(stages, table_item(trained))
+    first, second, quoted = rows_of(stages, result, "table1.csv")
+    scores = {name: Scores.of(store, Series("", [r, r])) for name, r in trained.items()}
+    ours = mean_interval(scores["cprl"].values("map"), scores["cprl"].queries)
+    assert float(first["ours"]) == ours.mean
+    assert first["95 % interval"] == f"[{ours.low!r}, {ours.high!r}]"
+    assert float(first["difference"]) == pytest.approx(ours.mean - 0.5)
+    assert first["artifacts"] == f"{trained['cprl']} {trained['cprl']}"
+    assert (first["errata"], first["splits"], float(first["±"])) == ("1", "2", 0)
+    assert second["agreement"] == "higher"
+    assert (quoted["ours"], quoted["note"]) == ("", "Quoted. data not present")
+    assert (quoted["printed"], quoted["options"], quoted["artifacts"]) == ("0.4", "quoted", "")
+    (claim,) = rows_of(stages, result, "claims.csv")
+    found = paired_difference(
+        scores["cprl"].values("map"), scores["cosine"].values("map"), scores["cprl"].queries
+    )
+    words = {"ahead": "holds", "level": "not decided", "behind": "does not hold"}
+    assert claim["verdict"] == words[found.verdict]
+    assert f"{found.mean:+.4f}" in claim["measured"]
+
+
+def test_it_is_rendered_to_the_same_bytes(stages: Any, trained: dict[str, Reference]) -> None:
+    store = stages.workspace.store
+    items = all_items(stages, trained)
+    first = store.open(render(stages, *items).reference)
+    before = {name: first.bytes(name) for name in first.names}
+    assert render(stages, *items).cached
+    again = render(stages, *items, mode="force")
+    assert not again.cached
+    assert again.reference == first.reference
+    after = store.open(again.reference)
+    assert {name: after.bytes(name) for name in after.names} == before
+
+
+def test_what_its_key_depends_on(stages: Any, trained: dict[str, Reference]) -> None:
+    item = table_item(trained)
+    other = line("b", "CPRL", trained["cosine"], printed=0.5)
+    changed = [
+        render(stages, item),
+        render(stages, item, notes=[]),
+        render(stages, item, title="T"),
+        render(stages, Measured(**{**vars(item), "message": "failed", "failed": True})),
+        render(stages, Measured(**{**vars(item), "series": [other, *item.series[1:]]})),
+        render(stages, Measured(**{**vars(item), "series": item.series[::-1]})),
+    ]
+    assert len({result.reference for result in changed}) == len(changed)
+
+
+def all_items(stages: Any, trained: dict[str, Reference]) -> list[Measured]:
+    """One item of each kind."""
+    store, space = stages.workspace.store, stages.workspace
+    codes = codes_of(stages, trained["cprl"]).reference
+    binary = binary_codes_of(workspace=space, codes=codes, split=stages.split, bits=3)
+    short = stages.evaluate(binary.reference)
+    methods = [
+        Series("CPRL", [trained["cprl"]], {"note": ""}),
+        Series("V = I", [trained["plain"]], {"note": ""}),
+    ]
+    timed = time_of_a_query(workspace=space, evaluation=trained["cprl"]).reference
+    axis = {
+        "option": "alpha",
+        "title": "alpha",
+        "expected": "flat",
+        "statement": "It is flat",
+        "errata": [],
+        "seconds": "sketch",
+        "chosen": [0.1, 10.0],
+    }
+    swept = [
+        Series(
+            "CPRL",
+            [trained["cprl"]],
+            {"option": "alpha", "value": value, "seconds": "sketch", "errata": [12]},
+        )
+        for value in (0.1, 10.0)
+    ]
+    places = [
+        Series(
+            "",
+            [trained[name]] if name else [],
+            {"x": x, "y": y},
+            missing="" if name else "failed: x",
+        )
+        for name, x, y in (("plain", 0, 0), ("cprl", 0.5, 0), ("cprl", 0, 0.5), (None, 0.5, 0.5))
+    ]
+    square = {"title": "rho", "chosen": [0, 0.5]}
+    exact = {"method": "cprl", "bits": None, "note": ""}
+    series: dict[str, tuple[dict[str, Any], list[Series]]] = {
+        "differences": ({"score": "map"}, methods),
+        "binary_codes": (
+            {"score": "map"},
+            [
+                Series("CPRL", [trained["cprl"]], exact),
+                Series("CPRL", [short], {**exact, "bits": 3}),
+                Series("CPRL", [], {**exact, "bits": 64}, missing="codes are shorter"),
+            ],
+        ),
+        "costs": ({"score": "map", "printed": {"CPRL": "27 min"}}, methods),
+        "retrieval_time": (
+            {"score": "map"},
+            [
+                Series("CPRL", [trained["cprl"]], {"note": ""}, [timed]),
+                methods[1],
+            ],
+        ),
+        "precision_recall": ({"score": "map"}, methods),
+        "per_category": ({"score": "map"}, methods),
+        "grid": (
+            {
+                "configuration": {
+                    "report": {"queries": 2, "nearest": 2, "seed": 0},
+                    "longest_side": 40,
+                }
+            },
+            methods[:1],
+        ),
+        "convergence": ({"score": "map"}, methods),
+        "sensitivity": ({"score": "map", "axes": [axis]}, swept),
+        "surface": ({"score": "map", "x": square, "y": square}, places),
+    }
+    assert store
+    assert series.keys() | {"scores"} == KINDS.keys()
+    items = [Measured(kind, kind, kind, "as it is", *given) for kind, given in series.items()]
+    return [table_item(trained), *items]
+
+
+def test_every_kind(stages: Any, trained: dict[str, Reference]) -> None:
+    result = render(stages, *all_items(stages, trained))
+    store = stages.workspace.store
+    artifact = store.open(result.reference)
+
+    def score(name: str) -> float:
+        return float(store.open(trained[name]).json("scores.json")["scores"]["map"])
+
+    (lost,) = rows_of(stages, result, "differences.csv")
+    assert float(lost["difference"]) == pytest.approx(score("cprl") - score("plain"))
+    exact, short, long = rows_of(stages, result, "binary_codes.csv")
+    assert float(exact["ours"]) == pytest.approx(score("cprl"))
+    assert float(short["minus exact codes"]) == pytest.approx(float(short["ours"]) - score("cprl"))
+    assert (long["bits"], long["ours"]) == ("64", "")
+    costs = {row["component"]: row for row in rows_of(stages, result, "costs.csv")}
+    model = store.open(codes_of(stages, trained["cprl"]).inputs["model"])
+    assert float(costs["CPRL"]["mean"]) == model.run["seconds"]
+    assert costs["CPRL"]["printed"] == "27 min"
+    assert costs["CPRL"]["artifacts"] == str(model.reference)
+    assert {"pixels (sketch)", "pixels (image)", "edgeness (sketch)"} <= costs.keys()
+    curves = rows_of(stages, result, "precision_recall.csv")
+    whole = store.open(trained["cprl"]).array("precision_recall")
+    assert [float(curves[0][f"{r / 10:g}"]) for r in range(11)] == whole[::10].tolist()
+    categories = rows_of(stages, result, "per_category.csv")[0]
+    evaluation = store.open(trained["cprl"])
+    means = [
+        float(categories[name]) for name in ("circle", "square", "triangle") if name in categories
+    ]
+    assert np.nanmin(evaluation.array("average_precision")) <= min(means)
+    assert len(rows_of(stages, result, "grid.csv")) == 2
+    objectives = {
+        (row["method"], row["objective"]): row
+        for row in rows_of(stages, result, "convergence.csv")
+    }
+    history = model.array("history.reconstruction_objective")
+    assert float(objectives["CPRL", "reconstruction objective"]["last round"]) == history[-1]
+    swept = rows_of(stages, result, "sensitivity_alpha.csv")
+    assert [row["value"] for row in swept] == ["0.1", "10.0"]
+    edgeness = store.open(stages.scores["sketch"])
+    seconds = edgeness.run["notes"]["worker_seconds"] / edgeness.shape("ok")[0]
+    assert float(swept[0]["ms a picture"]) == pytest.approx(seconds)
+    assert str(edgeness.reference) in swept[0]["artifacts"]
+    assert [row["ours"] != "" for row in rows_of(stages, result, "surface.csv")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    claims = {row["item"]: row for row in rows_of(stages, result, "claims.csv")}
+    assert claims["sensitivity"]["verdict"] == "holds"  # the same evaluation twice
+    assert claims["surface"]["errata"] == "22 23"
+    page = artifact.text("index.html")
+    for key in (model.reference, trained["plain"]):
+        assert str(key) in page
+
+
+def test_what_is_missing_is_said(stages: Any, trained: dict[str, Reference]) -> None:
+    missing = Series("CPRL", [], {"note": ""}, missing="data not present")
+    kinds = (
+        "differences",
+        "costs",
+        "retrieval_time",
+        "precision_recall",
+        "per_category",
+        "grid",
+        "convergence",
+    )
+    items = [
+        Measured(
+            kind,
+            kind,
+            kind,
+            "",
+            {"score": "map", "printed": {}},
+            [missing],
+            message="data not present: `cppcl data status cufs`",
+        )
+        for kind in kinds
+    ]
+    failed = Measured("bad", "differences", "", "", {"score": "map"}, [missing], (), "no", True)
+    result = render(stages, *items, failed, table_item(trained))
+    states = {row["item"]: row["state"] for row in rows_of(stages, result, "items.csv")}
+    assert states == {**dict.fromkeys(kinds, "absent"), "bad": "failed", "table1": "done"}
+    page = stages.workspace.store.open(result.reference).text("index.html")
+    assert page.count("data not present: `cppcl data status cufs`") == len(kinds)

@@ -1,0 +1,219 @@
+"""Jobs of blocks: bundles, decoding ahead, cancelled jobs, GPUs without memory."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tasks.workers.block_jobs
+import tasks.workers.blocks
+from cppcl.errors import CppclError
+from cppcl.features import Pixels
+from tasks.cluster import running as cluster
+from tasks.cluster.scheduling import JOB_S, MOST_BLOCKS, Finished, bundles
+from tasks.cluster.throughput import Throughput
+from tasks.workers.block_jobs import extract_blocks, extract_carefully
+from tasks.workers.blocks import Block, BlockReport, ExtractorSpec, transform_each
+
+ROOT = Path(__file__).parents[3]
+SPEC = ExtractorSpec("pixels", json.dumps({"size": [8, 8]}), 40)
+
+
+def blocks_of(n: int, rows: int = 10) -> list[Block]:
+    return [Block(k, ("p",) * rows, ("d",) * rows) for k in range(n)]
+
+
+class TestBundles:
+    """How many blocks a job takes."""
+
+    def test_one_until_something_is_known(self) -> None:
+        jobs = bundles(blocks_of(5), Throughput(50), 4, lambda: 2)
+        assert [len(next(jobs)) for _ in range(3)] == [1, 1, 1]
+
+    @pytest.mark.parametrize(
+        ("seconds_of_block", "row_bytes", "expected"),
+        [(1.0, 4, int(JOB_S)), (100.0, 4, 1), (0.001, 4, MOST_BLOCKS), (0.001, 2**20, 6)],
+        ids=["by time", "slow", "at most", "by bytes"],
+    )
+    def test_as_many_as_take_some_seconds(
+        self, seconds_of_block: float, row_bytes: int, expected: int
+    ) -> None:
+        throughput = Throughput(100_000)
+        throughput.add(BlockReport(0, 10, 0, seconds_of_block, "a"))
+        jobs = bundles(blocks_of(10_000), throughput, row_bytes, lambda: 2)
+        assert len(next(jobs)) == expected
+
+    def test_every_block_once_and_the_last_jobs_are_short(self) -> None:
+        throughput = Throughput(1000)
+        throughput.add(BlockReport(0, 10, 0, 0.001, "a"))  # nothing has come of the other yet
+        jobs = list(bundles(blocks_of(100), throughput, 4, lambda: 2))
+        assert [block.number for job in jobs for block in job] == list(range(100))
+        assert len(jobs[0]) == 25
+        assert [len(job) for job in jobs[-4:]] == [1] * 4
+
+
+def cut(block: Block, rows: int) -> list[Block]:
+    parts = range(0, len(block.paths), rows)
+    return [
+        Block(k, block.paths[at : at + rows], block.digests[at : at + rows])
+        for k, at in enumerate(parts)
+    ]
+
+
+@pytest.mark.parametrize("rows", [1, 5, 12])
+def test_features_do_not_depend_on_blocks_or_readers(
+    rows: int, block_of_shapes: Block, shapes: Path, written: dict[Any, Any], tmp_path: Path
+) -> None:
+    extract_blocks("", [block_of_shapes], str(shapes), SPEC, "")
+    whole = written.pop(("features", 0))
+    assert whole.shape == (12, 64)
+    parts = cut(block_of_shapes, rows)
+    for readers in (0, 3):
+        written.clear()
+        reports = extract_blocks("", parts, str(shapes), SPEC, "", readers=readers)
+        assert [report.number for report in reports] == list(range(len(parts)))
+        found = [written["features", number] for number in range(len(parts))]
+        np.testing.assert_array_equal(np.concatenate(found), whole)
+    for part in parts:
+        extract_carefully(str(tmp_path), part, str(shapes), SPEC, "")
+    found = [written["features", number] for number in range(len(parts))]
+    np.testing.assert_array_equal(np.concatenate(found), whole)
+
+
+def test_the_next_block_is_decoded_while_one_is_described(
+    block_of_shapes: Block,
+    shapes: Path,
+    written: dict[Any, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Describing a block waits for a picture of the next one: alone it would wait for ever."""
+    decoded = {path: threading.Event() for path in block_of_shapes.paths}
+    order: list[str] = []
+    read_sample, transform = tasks.workers.blocks.read_sample, Pixels.transform
+
+    def read(root: Path, path: str, **options: Any) -> Any:
+        decoded[path].set()
+        return read_sample(root, path, **options)
+
+    def describe(self: Pixels, pictures: Any) -> Any:
+        following = 4 * (len(order) + 1)
+        if following < 12:
+            assert decoded[block_of_shapes.paths[following]].wait(60)
+        order.append(threading.current_thread().name)
+        return transform(self, pictures)
+
+    monkeypatch.setattr(tasks.workers.blocks, "read_sample", read)
+    monkeypatch.setattr(Pixels, "transform", describe)
+    extract_blocks("", cut(block_of_shapes, 4), str(shapes), SPEC, "", readers=2)
+    assert order == [threading.current_thread().name] * 3
+    assert {number for name, number in written if name == "features"} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("readers", [0, 2])
+def test_a_cancelled_job_stops_at_the_next_block(
+    readers: int,
+    block_of_shapes: Block,
+    shapes: Path,
+    written: dict[Any, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        tasks.workers.block_jobs, "was_cancelled", lambda: ("features", 1) in written
+    )
+    parts = cut(block_of_shapes, 3)
+    reports = extract_blocks("", parts, str(shapes), SPEC, "", readers=readers)
+    assert [report.number for report in reports] == [0, 1]
+
+
+class TestOutOfGpuMemory:
+    """The batch is halved until it fits."""
+
+    class Small:
+        """Describes `room` samples at a time."""
+
+        def __init__(self, room: int) -> None:
+            self.room, self.sizes = room, list[int]()
+
+        def transform(self, samples: list[Any]) -> Any:
+            import torch
+
+            self.sizes.append(len(samples))
+            if len(samples) > self.room:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return np.array(samples, dtype=np.float32)[:, None]
+
+    def test_batches_are_halved(self) -> None:
+        extractor = self.Small(2)
+        results = transform_each(extractor, list(range(8)))  # type: ignore[arg-type]
+        np.testing.assert_array_equal(np.ravel(results), range(8))
+        assert extractor.sizes == [8, 4, 2, 2, 4, 2, 2]
+
+    def test_one_sample_too_many_is_an_error_with_a_mend(self) -> None:
+        with pytest.raises(CppclError, match=r"no memory for one picture .* smaller network"):
+            transform_each(self.Small(0), [1, 2])  # type: ignore[arg-type]
+
+    def test_other_errors_are_not_taken_for_it(self) -> None:
+        class Broken:
+            def transform(self, samples: list[Any]) -> Any:
+                raise RuntimeError("CUDA error: device-side assert triggered")
+
+        with pytest.raises(RuntimeError, match="device-side"):
+            transform_each(Broken(), [1, 2])  # type: ignore[arg-type]
+
+
+@pytest.mark.flow
+def test_what_is_not_done_is_cancelled(dask_cluster: Any) -> None:
+    def wait(seconds: float) -> float:
+        import time
+
+        from tasks.workers.block_jobs import was_cancelled
+
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not was_cancelled():
+            time.sleep(0.01)
+        return seconds
+
+    client = dask_cluster.client()
+    jobs: Iterator[Any] = cluster.run(
+        wait, [0.0, *[600.0] * 20], device="cpu", name="wait", mend=""
+    )
+    assert next(jobs) == (0, 0.0)
+    jobs.close()  # type: ignore[attr-defined]
+    # Both workers are free again: what ran has seen that it is not wanted.
+    assert list(cluster.run(abs, [-1, -2], device="cpu", name="abs", mend=""))
+    left = client.run_on_scheduler(
+        lambda dask_scheduler: [
+            key for key in dask_scheduler.tasks if str(key).startswith("wait-")
+        ]
+    )
+    assert left == []
+
+
+def test_blocks_finish_with_the_readers_that_a_gpu_needs(
+    monkeypatch: pytest.MonkeyPatch, block_of_shapes: Block
+) -> None:
+    import tasks.cluster.scheduling
+
+    asked: list[int] = []
+
+    def run(work: Any, jobs: Any, **options: Any) -> Iterator[Any]:
+        for number, job in enumerate(jobs):
+            asked.append(work.keywords["readers"])
+            yield number, [BlockReport(block.number, 1, 0, 1.0) for block in job]
+
+    for resource, readers in (({"GPU": 1}, tasks.cluster.scheduling.READERS), ({"CPU": 1}, 0)):
+        monkeypatch.setattr(cluster, "run", run)
+        monkeypatch.setattr(cluster.Cluster, "resource", lambda self, device, r=resource: r)
+        asked.clear()
+        with cluster.session():
+            done = list(
+                tasks.cluster.scheduling.run_blocks([block_of_shapes], "", "", SPEC, "gpu", "")
+            )
+        assert done == [Finished(BlockReport(0, 1, 0, 1.0), 1)]
+        assert asked == [readers]
