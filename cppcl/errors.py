@@ -6,7 +6,7 @@ class CppclError(Exception):
 
 
 class InputError(CppclError, ValueError):
-    """Something the user gave is wrong: the message names it, its value and the mend.
+    """Something the user gave is wrong: the message names it, its value and a hint.
 
     Never worth a retry: the same input fails again.
     """

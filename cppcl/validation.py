@@ -1,4 +1,4 @@
-"""What users give, checked: features, labels, options. Errors name it, its value and the mend."""
+"""What users give, checked: features, labels, options. Errors name it, its value and a hint."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def check_matrix(features: Any, name: str) -> Floating:
     """
     matrix = _as_array(features, name)
     if matrix.ndim != 2 or 0 in matrix.shape:
-        mend = "; a single sample is features.reshape(1, -1)" if matrix.ndim == 1 else ""
+        hint = "; a single sample is features.reshape(1, -1)" if matrix.ndim == 1 else ""
         raise InputError(
             f"{name} must be a non-empty matrix with one sample a row, got shape "
-            f"{matrix.shape}{mend}"
+            f"{matrix.shape}{hint}"
         )
     if matrix.dtype.kind not in "biuf":
-        mend = {
+        hint = {
             "c": "; give their parts, or moduli, as columns",
             "O": "; convert them, for example by astype(numpy.float32)",
         }.get(matrix.dtype.kind, "")
-        raise InputError(f"{name} must be real numbers, got {matrix.dtype}{mend}")
+        raise InputError(f"{name} must be real numbers, got {matrix.dtype}{hint}")
     single = np.can_cast(matrix.dtype, np.float32)
     matrix = np.ascontiguousarray(matrix, dtype=np.float32 if single else np.float64)
     finite = np.isfinite(matrix).all(axis=1)

@@ -69,7 +69,7 @@ class Terminal:
 
     def progress(self, progress: Progress) -> None:
         """Show how far a piece of work is."""
-        name = f"{progress.stage}: {progress.what}"
+        name = f"{progress.stage}: {progress.label}"
         if name not in self._tasks:
             self._tasks[name] = self.bars.add_task(name, total=progress.total, detail="")
         self.bars.update(

@@ -22,7 +22,7 @@ from tasks.stages.encode import encode
 from tasks.stages.evaluate import evaluate
 from tasks.stages.extract import extract
 from tasks.stages.fetch import fetch
-from tasks.stages.learn import find_learned, learn, say_test_pictures
+from tasks.stages.learn import find_learned, learn, log_test_pictures
 from tasks.stages.split import split
 from tasks.stages.train import train, train_ahead, training_recipe
 from tasks.stages.tune import best_options, tune
@@ -60,7 +60,7 @@ class Trial(NamedTuple):
 
     protocol: str
     method: str
-    what: str
+    label: str
     training: Recipe
     samples: dict[str, Any]
     sides: dict[str, Reference]
@@ -206,7 +206,7 @@ class Chain:
         if options.learned:
             store = self.workspace.store
             learned = find_learned(store, options.learned, what_learns(options))
-            say_test_pictures(store, learned, table=table, split=split.rows, what=str(split))
+            log_test_pictures(store, learned, table=table, split=split.rows, label=str(split))
             return learned
         return self.stage(
             "learn",
@@ -217,7 +217,7 @@ class Chain:
             extractor=options.registered_name,
             options=options.arguments(),
             longest_side=self.experiment.longest_side,
-            what=str(split),
+            label=str(split),
         )
 
     def extract(self, sides: Pair | None, table: Reference, learned: BySide) -> BySide:
@@ -287,10 +287,10 @@ class Chain:
                 annotator=pictures.annotator,
                 options=self.experiment.curriculum.pairing(),
                 answers=self.experiment.curriculum.answers(),
-                what=here,
+                label=here,
             )
         for method, options in protocol.methods.items():
-            what = f"{method}, {here}"
+            label = f"{method}, {here}"
             arguments, tuning = options.arguments(), None
             features = pictures.features[options.features]
             sides = {f"{modality}_features": found for modality, found in features.items()}
@@ -307,7 +307,7 @@ class Chain:
                     grid=options.tune,
                     metric=metric,
                     **self.experiment.tuning.settled(protocol),
-                    what=what,
+                    label=label,
                 )
                 self.record.add_tuning(name, method, tuning)
                 arguments |= best_options(self.workspace.store, tuning)
@@ -319,18 +319,18 @@ class Chain:
                 options=arguments,
                 tuning=tuning,
             )
-            yield Trial(name, method, what, training, samples, sides, metric)
+            yield Trial(name, method, label, training, samples, sides, metric)
 
     def train(self, trials: list[Trial]) -> list[Reference]:
         """Train every method on every split, on the cluster where that is faster."""
-        ahead = self.train_ahead([(trial.training, trial.what) for trial in trials])
+        ahead = self.train_ahead([(trial.training, trial.label) for trial in trials])
         return [
             self.stage(
                 "train",
                 train,
                 recipe=trial.training,
                 seconds=ahead.get(trial.training.reference),
-                what=trial.what,
+                label=trial.label,
             )
             for trial in trials
         ]
@@ -345,7 +345,7 @@ class Chain:
 
     def score(self, trial: Trial, model: Reference) -> None:
         """Encode with a trained method, and evaluate it."""
-        codes = self.stage("encode", encode, model=model, **trial.sides, what=trial.what)
+        codes = self.stage("encode", encode, model=model, **trial.sides, label=trial.label)
         if not self.selection.runs("evaluate"):
             return
         scored = self.stage(
@@ -354,6 +354,6 @@ class Chain:
             **trial.samples,
             codes=codes,
             **{**self.experiment.evaluation.model_dump(), "metric": trial.metric},
-            what=trial.what,
+            label=trial.label,
         )
         self.record.add_scores(trial.protocol, trial.method, scored)

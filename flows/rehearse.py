@@ -20,7 +20,7 @@ from flows.configuration.load import load_experiment
 from flows.projection import EXPONENTS, project
 from storage import Reference, Store
 from storage.files import pretty_json, write_atomically
-from tasks.progress import Progress, listening, say, tell
+from tasks.progress import Progress, listening, log, tell
 from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
 
@@ -157,7 +157,7 @@ def rehearse(
         figures = _read_figures(file, wanted)
         if figures is None:
             if measured and (expected := _expected(measured[-1], part)) > seconds:
-                say(
+                log(
                     f"{part:,} samples would take about {expected / 60:.0f} minutes, more than "
                     f"{seconds / 60:.0f}: figures are of {measured[-1]['samples']:,} alone"
                 )
@@ -183,18 +183,18 @@ def measure(size: Size, experiment: Experiment, root: Path, workspace: Path) -> 
 
     started = time.perf_counter()
     unseen = load_experiment("tuberlin").protocols["unseen"].split.labels  # type: ignore[union-attr]
-    what = f"{size.samples:,} pictures"
-    tell(Progress("pictures", what, 0, 2 * size.n_classes))
+    label = f"{size.samples:,} pictures"
+    tell(Progress("pictures", label, 0, 2 * size.n_classes))
     n_written = make_rehearsal_pictures(
         root,
         Emoji().fetch(workspace / "data"),
         classes=size.classes(unseen),
         n_sketches=size.n_sketches,
         n_images=size.n_images,
-        on_class=lambda done: tell(Progress("pictures", what, done, 2 * size.n_classes)),
+        on_class=lambda done: tell(Progress("pictures", label, done, 2 * size.n_classes)),
     )
     seconds = time.perf_counter() - started
-    tell(Progress("pictures", what, 1, 1, cached=not n_written, seconds=seconds))
+    tell(Progress("pictures", label, 1, 1, cached=not n_written, seconds=seconds))
     with memory_by_stage() as memory:
         summary = run_experiment(configuration=experiment, workspace=workspace)
     store = Workspace(workspace).store

@@ -19,7 +19,7 @@ from flows.configuration.combinations import Combination, Sweep, read_sweep
 from flows.experiment import DEFAULT_WORKSPACE, run_experiment
 from flows.watching import tell_failure
 from storage import Reference, StoreError
-from tasks.progress import listening, say
+from tasks.progress import listening, log
 from tasks.reporting.report import Scores
 from tasks.reporting.sweep import evaluations_behind, render_sweep
 from tasks.workspace import STAMP, Workspace
@@ -67,24 +67,24 @@ def run_sweep(
     sweep = read_sweep(experiment, options, overrides or (), score)
     place = Workspace(Path(workspace))
     started = datetime.now(UTC)
-    log = get_run_logger().info if FlowRunContext.get() else None
+    logger = get_run_logger().info if FlowRunContext.get() else None
     with place.store.in_use():
         outcomes = []
         for number, combination in enumerate(sweep.combinations, start=1):
-            tell(f"combination {number} of {len(sweep.combinations)}: {combination}", log)
+            tell(f"combination {number} of {len(sweep.combinations)}: {combination}", logger)
             outcomes.append(run_combination(experiment, combination, place))
             if error := outcomes[-1].get("error"):
-                tell(f"failed, {combination}: {error}", log)
+                tell(f"failed, {combination}: {error}", logger)
         summary = publish_sweep(sweep, outcomes, place, started)
     if failed := summary["failed"]:
         return Failed(data=summary, message=f"{failed} of {len(outcomes)} combinations failed")
     return summary
 
 
-def tell(text: str, log: Callable[[str], None] | None) -> None:
+def tell(text: str, logger: Callable[[str], None] | None) -> None:
     """Say something to whoever listens, and to the log of the run."""
-    with listening(on_message=log):
-        say(text)
+    with listening(on_message=logger):
+        log(text)
 
 
 def run_combination(experiment: str, combination: Combination, place: Workspace) -> dict[str, Any]:

@@ -53,21 +53,21 @@ class Artifact:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """What is in the artifact: the same bytes for the same recipe (`DamagedArtifactError`)."""
-        manifest = unseal(self.path / MANIFEST, self.mend)
+        manifest = unseal(self.path / MANIFEST, self.hint)
         if Recipe.from_document(manifest).reference != self.reference:
             raise DamagedArtifactError(
                 f"{self.path / MANIFEST} belongs to {Recipe.from_document(manifest).reference}, "
-                f"not to {self.reference}. {self.mend}"
+                f"not to {self.reference}. {self.hint}"
             )
         return manifest
 
     @cached_property
     def run(self) -> dict[str, Any]:
         """What may differ between runs: started, seconds, peak memory, host, notes."""
-        return unseal(self.path / RUN, self.mend)
+        return unseal(self.path / RUN, self.hint)
 
     @property
-    def mend(self) -> str:
+    def hint(self) -> str:
         """What to do about damage."""
         return (
             "Mend what is damaged with 'cppcl store verify --repair' and a run, or make it anew "
@@ -122,7 +122,7 @@ class Artifact:
         Raises
         ------
         DamagedArtifactError
-            The message names array, block, chunk file and the mend.
+            The message names array, block, chunk file and a hint.
         KeyError
             There is no such array.
         """
@@ -130,7 +130,7 @@ class Artifact:
         if hashlib.sha256(raw_bytes(values)).hexdigest() != self._entry("arrays", name)["sha256"]:
             raise DamagedArtifactError(
                 f"array {name!r} in {array_folder(self.path, name)}: every chunk decodes, but the "
-                f"values are not those that were published (sha256). {self.mend}"
+                f"values are not those that were published (sha256). {self.hint}"
             )
         return values
 
@@ -186,9 +186,9 @@ class Artifact:
             There is no such file.
         """
         entry, path = self._entry("files", name), self.file_path(name)
-        data = read_checked(path, self.mend)
+        data = read_checked(path, self.hint)
         if hashlib.sha256(data).hexdigest() != entry["sha256"]:
-            raise DamagedArtifactError(f"file {name!r}: {path} was altered. {self.mend}")
+            raise DamagedArtifactError(f"file {name!r}: {path} was altered. {self.hint}")
         return data
 
     def file_path(self, name: str) -> Path:
@@ -211,5 +211,5 @@ class Artifact:
         metadata = folder / METADATA
         expected = self.run["metadata_sha256"].get(name)
         if not metadata.is_file() or sha256_of_file(metadata)[0] != expected:
-            raise DamagedArtifactError(f"array {name!r}: {metadata} was altered. {self.mend}")
-        return StoredArray(folder, layout, self.mend)
+            raise DamagedArtifactError(f"array {name!r}: {metadata} was altered. {self.hint}")
+        return StoredArray(folder, layout, self.hint)

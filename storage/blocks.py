@@ -111,12 +111,12 @@ class StoredArray:
         The array's own folder.
     layout : Layout
         What was declared.
-    mend : str
+    hint : str
         What to tell the user when it turns out to be damaged.
     """
 
-    def __init__(self, folder: Path, layout: Layout, mend: str) -> None:
-        self.folder, self.layout, self.mend = folder, layout, mend
+    def __init__(self, folder: Path, layout: Layout, hint: str) -> None:
+        self.folder, self.layout, self.hint = folder, layout, hint
         self._checked = False
 
     @classmethod
@@ -174,14 +174,14 @@ class StoredArray:
             return _decoded(chunk.read_bytes(), self.layout)[: rows.stop - rows.start]
         except FileNotFoundError as error:
             raise DamagedArtifactError(
-                f"{self._place(block)}: {chunk} is missing. {self.mend}"
+                f"{self._place(block)}: {chunk} is missing. {self.hint}"
             ) from error
         except Exception as error:  # each codec has errors of its own
             if not says_damage(error):
                 raise
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise DamagedArtifactError(
-                f"{self._place(block)}: {chunk} cannot be decoded ({reason}). {self.mend}"
+                f"{self._place(block)}: {chunk} cannot be decoded ({reason}). {self.hint}"
             ) from error
 
     def read(self) -> npt.NDArray[Any]:
@@ -251,7 +251,7 @@ class StoredArray:
         if not agrees:
             raise DamagedArtifactError(
                 f"array {self.folder.name!r}: {self.folder / METADATA} does not describe the "
-                f"array that was stored. {self.mend}"
+                f"array that was stored. {self.hint}"
             )
         self._checked = True
 

@@ -1,4 +1,4 @@
-"""Exceptions of the artifact store. Every message names the place and the mend."""
+"""Exceptions of the artifact store. Every message names the place and a hint."""
 
 
 class StoreError(Exception):
@@ -38,4 +38,4 @@ class RemoteURLError(StoreError, ValueError):
 
 
 class RemoteError(StoreError):
-    """The remote cannot be reached, or refuses; the message names its URL and the mend."""
+    """The remote cannot be reached, or refuses; the message names its URL and a hint."""

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn a refusal by the file system into a `StoreAccessError` with path and mend."""
+    """Turn a refusal by the file system into a `StoreAccessError` with path and a hint."""
     try:
         yield
     except StoreAccessError:
@@ -94,7 +94,7 @@ def sealed(document: dict[str, Any]) -> bytes:
     return pretty_json({**document, "sha256": digest}, "document")
 
 
-def unseal(path: Path, mend: str) -> dict[str, Any]:
+def unseal(path: Path, hint: str) -> dict[str, Any]:
     """Read a file that `sealed` wrote.
 
     Raises
@@ -102,10 +102,10 @@ def unseal(path: Path, mend: str) -> dict[str, Any]:
     DamagedArtifactError
         The file is missing, or any bit of it differs.
     """
-    return unsealed(read_checked(path, mend), str(path), mend)
+    return unsealed(read_checked(path, hint), str(path), hint)
 
 
-def unsealed(data: bytes, place: str, mend: str) -> dict[str, Any]:
+def unsealed(data: bytes, place: str, hint: str) -> dict[str, Any]:
     """Return the document in what `sealed` returned; `place` names it in an error.
 
     Raises
@@ -120,11 +120,11 @@ def unsealed(data: bytes, place: str, mend: str) -> dict[str, Any]:
     except (ValueError, KeyError, AttributeError, TypeError):
         intact = False
     if not intact:
-        raise DamagedArtifactError(f"{place} is not as it was published (digest). {mend}")
+        raise DamagedArtifactError(f"{place} is not as it was published (digest). {hint}")
     return dict(document)
 
 
-def read_checked(path: Path, mend: str) -> bytes:
+def read_checked(path: Path, hint: str) -> bytes:
     """Return the bytes of a published file.
 
     Raises
@@ -137,11 +137,11 @@ def read_checked(path: Path, mend: str) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
-        raise DamagedArtifactError(f"{path} is missing. {mend}") from error
+        raise DamagedArtifactError(f"{path} is missing. {hint}") from error
     except OSError as error:
         if not says_damage(error):
             raise
-        raise DamagedArtifactError(f"{path} cannot be read ({error.strerror}). {mend}") from error
+        raise DamagedArtifactError(f"{path} cannot be read ({error.strerror}). {hint}") from error
 
 
 def says_damage(error: Exception) -> bool:

@@ -17,7 +17,7 @@ def read_zarr(path: str | Path) -> NDArray[Any]:
     Raises
     ------
     StoreError
-        If the folder is no Zarr array, with the mend.
+        If the folder is no Zarr array, with a hint.
     """
     import zarr
 

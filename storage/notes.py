@@ -37,10 +37,10 @@ def write_block_note(path: str | Path, name: str, block: int, value: Any) -> Non
 
 def read_note(path: Path, name: str, block: int) -> Any:
     """Return a note; `DamagedArtifactError` if it is missing or not as it was written."""
-    file, mend = note_path(path, name, block), "Run again: its block is made anew."
-    digest, _, text = read_checked(file, mend).partition(b"\n")
+    file, hint = note_path(path, name, block), "Run again: its block is made anew."
+    digest, _, text = read_checked(file, hint).partition(b"\n")
     if digest != _digest(text):
-        raise DamagedArtifactError(f"{file} is not as it was written (digest). {mend}")
+        raise DamagedArtifactError(f"{file} is not as it was written (digest). {hint}")
     return json.loads(text)
 
 

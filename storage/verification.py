@@ -22,7 +22,7 @@ class Problem(NamedTuple):
         The artifact.
     name : str
         The array or file in it.
-    what : str
+    message : str
         What is wrong, with the path of the chunk or file.
     block : int or None
         The block of the array, where one is missing or cannot be decoded.
@@ -32,7 +32,7 @@ class Problem(NamedTuple):
 
     reference: Reference
     name: str
-    what: str
+    message: str
     block: int | None = None
     stray: bool = False
 
@@ -41,8 +41,8 @@ def problems(artifact: Artifact) -> list[Problem]:
     """Return everything that is wrong with an artifact; reads it whole, a block at a time."""
     found: list[Problem] = []
 
-    def report(name: str, what: str, block: int | None = None) -> None:
-        found.append(Problem(artifact.reference, name, what, block))
+    def report(name: str, message: str, block: int | None = None) -> None:
+        found.append(Problem(artifact.reference, name, message, block))
 
     try:
         manifest = artifact.manifest
@@ -63,8 +63,8 @@ def problems(artifact: Artifact) -> list[Problem]:
             report(name, f"{folder / METADATA} was altered, or cannot be read")
             continue
         digest, damage = StoredArray(folder, layout, "").digest()
-        for block, what in damage.items():
-            report(name, what.strip(), block)
+        for block, message in damage.items():
+            report(name, message.strip(), block)
         if not damage and digest != entry["sha256"]:
             report(name, f"{folder}: the values are not those that were published (sha256)")
     for name, entry in manifest["files"].items():
@@ -74,8 +74,8 @@ def problems(artifact: Artifact) -> list[Problem]:
         elif _digest(path) != (entry["sha256"], entry["bytes"]):
             report(name, f"{path} was altered, or cannot be read")
     for path in strays(artifact.path, manifest):
-        name, what = str(path.relative_to(artifact.path)), "does not belong to the artifact"
-        found.append(Problem(artifact.reference, name, f"{path} {what}", stray=True))
+        name, message = str(path.relative_to(artifact.path)), "does not belong to the artifact"
+        found.append(Problem(artifact.reference, name, f"{path} {message}", stray=True))
     return found
 
 

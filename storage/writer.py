@@ -238,8 +238,8 @@ class Writer:
     def _stored(self, name: str) -> StoredArray:
         if name not in self._arrays:
             raise BlockError(f"array {name!r} was not declared: call Writer.array first")
-        mend = "Run again: only the damaged blocks are made anew."
-        return StoredArray(array_folder(self.path, name), self._arrays[name], mend)
+        hint = "Run again: only the damaged blocks are made anew."
+        return StoredArray(array_folder(self.path, name), self._arrays[name], hint)
 
     def _seal_array(self, name: str) -> dict[str, Any]:
         stored = self._stored(name)

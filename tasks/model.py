@@ -191,6 +191,6 @@ def index_folder(
         model=training.reference,
         sketch_features=None,
         image_features=extracted.reference,
-        what=f"gallery {folder.name}",
+        label=f"gallery {folder.name}",
     )
     return [fetched, extracted, encoded]

@@ -12,7 +12,7 @@ from prefect.context import TaskRunContext
 
 
 @contextmanager
-def prefect_progress(what: str) -> Iterator[Callable[..., None]]:
+def prefect_progress(label: str) -> Iterator[Callable[..., None]]:
     """Show progress as an artifact of the Prefect task that runs, at most once a second.
 
     The artifact is made when there is something to show: the share that is done, and perhaps how
@@ -25,7 +25,7 @@ def prefect_progress(what: str) -> Iterator[Callable[..., None]]:
         nonlocal identifier, last
         if TaskRunContext.get() is None:
             return
-        words = f"{what}: {detail}" if detail else what
+        words = f"{label}: {detail}" if detail else label
         if identifier is None:
             identifier = create_progress_artifact(progress=100 * share, description=words)
         elif share >= 1 or time.monotonic() - last > 1:

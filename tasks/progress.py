@@ -18,7 +18,7 @@ class Progress:
     ----------
     stage : str
         Stage of the chain.
-    what : str
+    label : str
         Which piece of it, in words.
     done, total : int
         Units done and in all; ``total`` 0 where it is not known.
@@ -31,7 +31,7 @@ class Progress:
     """
 
     stage: str
-    what: str
+    label: str
     done: int
     total: int
     cached: bool = False
@@ -54,20 +54,20 @@ def tell(progress: Progress) -> None:
         listener(progress)
 
 
-def say(message: str) -> None:
+def log(message: str) -> None:
     """Pass a remark for the user on to every listener."""
     for listener in list(_message_listeners):
         listener(message)
 
 
 @contextmanager
-def saying_convergence(what: str) -> Iterator[None]:
+def logging_convergence(label: str) -> Iterator[None]:
     """Pass on, as remarks, that solvers stopped early; other warnings stay warnings."""
     with warnings.catch_warnings(record=True) as caught:
         yield
     for warning in caught:
         if issubclass(warning.category, ConvergenceWarning):
-            say(f"{what}: {warning.message}")
+            log(f"{label}: {warning.message}")
         else:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno

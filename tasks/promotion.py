@@ -123,9 +123,9 @@ def take_back(workspace: Workspace, experiment: str) -> tuple[Entry, Entry]:
     """
     with _changing(workspace, experiment) as state:
         if len(state["promoted"]) < 2:
-            what = f"only {state['promoted'][0]['run']}" if state["promoted"] else "nothing"
+            label = f"only {state['promoted'][0]['run']}" if state["promoted"] else "nothing"
             raise InputError(
-                f"{what} was promoted for {experiment!r}, so there is nothing to go back to; any "
+                f"{label} was promoted for {experiment!r}, so there is nothing to go back to; any "
                 f"run is promoted by: cppcl promote {experiment} --run RUN --force"
             )
         workspace.store.open(Reference("encode", state["promoted"][-2]["model"]))

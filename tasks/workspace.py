@@ -15,7 +15,7 @@ from typing import Any
 from cppcl.errors import InputError
 from cppcl.validation import did_you_mean
 from storage import Reference, Remote, RemoteURLError, Store, open_remote
-from tasks.progress import say
+from tasks.progress import log
 
 STAMP = "%Y%m%dT%H%M%S%fZ"
 """Of the names of records; it sorts by time."""
@@ -39,7 +39,7 @@ class Workspace:
         """Artifacts, here and in the remote that ``$CPPCL_REMOTE`` names."""
         url = os.environ.get(REMOTE)
         remote = remote_of(url, REMOTE) if url else None
-        return Store(self.root / "store", remote=remote, remark=say)
+        return Store(self.root / "store", remote=remote, remark=log)
 
     @property
     def data(self) -> Path:

@@ -123,23 +123,23 @@ def outline_of(svg: str) -> str:
 
 def _package_folder(package: str) -> Path:
     wanted = PACKAGES[package]
-    mend = "pip install 'cppcl[demo]'"
+    hint = "pip install 'cppcl[demo]'"
     try:
         found = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError as error:
         raise DataUnavailableError(
             f"the emoji data set needs the package {package} {wanted}, which is not installed: "
-            f"{mend}"
+            f"{hint}"
         ) from error
     if found != wanted:
         raise DataUnavailableError(
             f"the emoji data set is defined by {package} {wanted}, but {found} is installed: "
-            f"{mend}"
+            f"{hint}"
         )
     # Found without importing it: only its files matter.
     spec = importlib.util.find_spec(package.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:
-        raise DataUnavailableError(f"the package {package} has no files here: {mend}")
+        raise DataUnavailableError(f"the package {package} has no files here: {hint}")
     return Path(spec.submodule_search_locations[0])
 
 

@@ -112,7 +112,7 @@ class Qmul(PublishedSet):
         tuberlin = TuBerlin().status(directory)
         home = self.home(directory)
         if tuberlin.found["sketches"] and not self.status(directory).found["sketches"]:
-            listener.say(f"sketches: from {tuberlin.home}")
+            listener.log(f"sketches: from {tuberlin.home}")
             add_files(tuberlin.home, home, self.parts[:1], listener=listener)
         super()._download(directory, listener)
 

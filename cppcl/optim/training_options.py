@@ -55,8 +55,8 @@ class TrainingOptions:
         check_number("alpha", self.alpha, least=0)
         check_number("beta", self.beta, least=0)
         if self.gamma0 is not None:
-            mend = ", or None for half the median loss; regularizer='none' switches pacing off"
-            check_number("gamma0", self.gamma0, above=0, why=mend)
+            hint = ", or None for half the median loss; regularizer='none' switches pacing off"
+            check_number("gamma0", self.gamma0, above=0, why=hint)
         check_number("eta", self.eta, above=1, why=", so that gamma grows")
         check_number("n_rounds", self.n_rounds, least=1, whole=True)
         check_number("mu", self.mu, least=0)

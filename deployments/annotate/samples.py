@@ -15,7 +15,7 @@ from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
 from storage import Artifact, Reference
 from tasks.cluster import running as cluster
-from tasks.progress import say
+from tasks.progress import log
 from tasks.stages.build_curricula import training_rows
 from tasks.stages.extract import extract_features, usable_rows
 from tasks.stages.fetch import open_pictures
@@ -175,9 +175,9 @@ def features_of(
                 and artifact.parameters["modality"] == modality
                 and artifact.parameters["extractor"] == name
             ):
-                say(f"nearest {modality} pictures by {name}, as stored by the run")
+                log(f"nearest {modality} pictures by {name}, as stored by the run")
                 return artifact
-    say(f"nearest {modality} pictures by hog; the run stored no shog")
+    log(f"nearest {modality} pictures by hog; the run stored no shog")
     configuration = record["configuration"]
     result = extract_features(
         workspace=workspace,

@@ -241,8 +241,8 @@ class Session:
         latest = self._clock() - SHOWN_SECONDS
         shown = {
             pair
-            for (_, what), (pair, since) in self._shown.items()
-            if what == modality and since > latest
+            for (_, label), (pair, since) in self._shown.items()
+            if label == modality and since > latest
         }
         again = len(mine) % REPEAT_EVERY == REPEAT_EVERY - 1
         pair = next_proposal(side.proposals, times, mine, shown, again=again)

@@ -96,7 +96,7 @@ def verify(store: Store, remote: Remote, options: Namespace) -> int:
     for reference, problems in store.verify_remote(chosen):
         n_artifacts, n_problems = n_artifacts + 1, n_problems + len(problems)
         for problem in problems:
-            print(f"{reference}: {problem.name}: {problem.what}", flush=True)
+            print(f"{reference}: {problem.name}: {problem.message}", flush=True)
     print(f"{remote.url}: {n_artifacts} artifacts read, {n_problems} problems")
     return 1 if n_problems else 0
 

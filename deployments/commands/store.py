@@ -98,7 +98,7 @@ def verify(workspace: Workspace, options: Namespace) -> int:
     chosen = [store.resolve(text, here=True) for text in options.keys] or None
     problems = store.verify(chosen)
     for problem in problems:
-        print(f"{problem.reference}: {problem.name}: {problem.what}")
+        print(f"{problem.reference}: {problem.name}: {problem.message}")
     n = len(chosen) if chosen else sum(1 for _ in store.artifacts())
     print(f"{n} artifacts read, {len(problems)} problems")
     if not options.repair:

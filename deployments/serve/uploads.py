@@ -28,7 +28,7 @@ class UploadError(PictureError):
     status : int
         Of HTTP.
     reason : str
-        What is wrong with it, and the mend.
+        What is wrong with it, and a hint.
     """
 
     def __init__(self, status: int, reason: str) -> None:

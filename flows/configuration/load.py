@@ -112,11 +112,11 @@ def load_extractor(name: str, overrides: Sequence[str] = ()) -> RegisteredOption
         If the extractor, an option or a value does not exist; the message names it.
     """
     make_extractor(name)
-    what, data = f"feature extractor {name!r}", {"name": name}
-    options = _checked(what, data, read_extractor)
+    label, data = f"feature extractor {name!r}", {"name": name}
+    options = _checked(label, data, read_extractor)
     for override in overrides:
         _apply(data, options, override, "the extractor")
-    return _checked(what, data, read_extractor) if overrides else options
+    return _checked(label, data, read_extractor) if overrides else options
 
 
 def _read(path: Path) -> str:
@@ -132,7 +132,7 @@ def _validate(source: str, data: dict[str, Any]) -> Experiment:
     return _checked(f"experiment {source!r}", data, Experiment.model_validate)
 
 
-def _checked(what: str, data: dict[str, Any], read: Callable[[Any], Read]) -> Read:
+def _checked(label: str, data: dict[str, Any], read: Callable[[Any], Read]) -> Read:
     try:
         return read(data)
     except ValidationError as error:
@@ -143,7 +143,7 @@ def _checked(what: str, data: dict[str, Any], read: Callable[[Any], Read]) -> Re
             + (f" (got {item['input']!r})" if item["type"] not in NAMED else "")
             for item in error.errors(include_url=False)
         ]
-        raise InputError(f"{what} is not valid:\n" + "\n".join(lines)) from error
+        raise InputError(f"{label} is not valid:\n" + "\n".join(lines)) from error
 
 
 def _absolute_paths(data: dict[str, Any], experiment: Experiment, folder: Path) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from flows.reproduction.config import (
 from flows.reproduction.runs import DataAbsentError, Runs
 from flows.watching import tell_failure
 from storage import Reference, StoreError
-from tasks.progress import listening, say
+from tasks.progress import listening, log
 from tasks.reporting.reproduction import render_reproduction
 from tasks.reporting.reproduction_series import Measured, Series
 from tasks.reporting.retrieval_time import retrieval_time
@@ -87,8 +87,8 @@ def run_reproduction(
     chosen = chosen_items(options, items)
     place = Workspace(Path(workspace))
     started = datetime.now(UTC)
-    log = get_run_logger().info if FlowRunContext.get() else None
-    with place.store.in_use(), listening(on_message=log):
+    logger = get_run_logger().info if FlowRunContext.get() else None
+    with place.store.in_use(), listening(on_message=logger):
         runs = Runs(place, quick=quick, anew=anew)
         maker = Maker(options, runs)
         measured = [maker.measure(name, chosen[name]) for name in chosen]
@@ -117,7 +117,7 @@ class Maker:
 
     def measure(self, name: str, item: AnyItem) -> Measured:
         """One table or figure, whatever could be measured of it."""
-        say(f"{name}: {item.title}")
+        log(f"{name}: {item.title}")
         self.problems, self.absent = [], []
         makers: dict[type, Callable[[Any], tuple[list[Series], dict[str, Any]]]] = {
             ScoresItem: self.scores,
@@ -129,7 +129,7 @@ class Maker:
         }
         series, shown = makers[type(item)](item)
         for problem in dict.fromkeys(self.problems):
-            say(f"failed, {name}: {problem}")
+            log(f"failed, {name}: {problem}")
         notes = [*item.notes, *self.notes_of(item)]
         return Measured(
             name=name,
@@ -203,7 +203,7 @@ class Maker:
             found, missing = self.evaluations(item.run, method, tuple(item.methods))
             extra: list[Reference] = []
             if item.kind == "retrieval_time" and found:
-                extra = self.made(retrieval_time, evaluation=found[0], what=f"{title}, a query")
+                extra = self.made(retrieval_time, evaluation=found[0], label=f"{title}, a query")
             series.append(Series(title, found, {"note": ""}, extra, missing))
         return series, {"score": item.score, "printed": item.printed}
 
@@ -212,7 +212,7 @@ class Maker:
         state = task(workspace=self.runs.workspace, return_state=True, **arguments)
         result = state.result(raise_on_failure=False)
         if isinstance(result, Exception):
-            self.problems.append(f"{arguments.get('what', '')}: {result}")
+            self.problems.append(f"{arguments.get('label', '')}: {result}")
             return []
         return [result.reference]
 
@@ -283,10 +283,10 @@ class Maker:
             codes = scored.inputs["codes"]
             if min(store.open(codes).shape("sketch_codes")[1:]) < bits:
                 return []
-            what = f"{title}, {bits} bits, split {number}"
+            label = f"{title}, {bits} bits, split {number}"
             split = {name: scored.inputs[name] for name in ("table", "split")}
             for made in self.made(
-                binary_codes, codes=codes, split=scored.inputs["split"], bits=bits, what=what
+                binary_codes, codes=codes, split=scored.inputs["split"], bits=bits, label=label
             ):
                 found += self.made(
                     evaluate,
@@ -296,7 +296,7 @@ class Maker:
                     metric="cosine",
                     ranks=tuple(scored.parameters["ranks"]),
                     seed=scored.parameters["seed"],
-                    what=what,
+                    label=label,
                 )
         return found
 

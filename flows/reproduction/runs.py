@@ -15,7 +15,7 @@ from flows.configuration.load import load_experiment
 from flows.reproduction.config import RunOptions
 from flows.selection import Selection
 from storage import Reference
-from tasks.progress import say
+from tasks.progress import log
 from tasks.stages.contract import Mode, StageNotStoredError
 from tasks.workspace import Workspace
 
@@ -122,7 +122,7 @@ class Runs:
                         "version of the code made; --anew computes it with this one"
                     )
                     return found
-        say(f"running {experiment.name}, {run.protocol}")
+        log(f"running {experiment.name}, {run.protocol}")
         return (
             Chain(experiment, self.workspace, Selection(until="evaluate"))
             .run()

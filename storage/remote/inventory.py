@@ -50,7 +50,7 @@ class Inventory:
         return cls(artifact.manifest, files)
 
     @classmethod
-    def parse(cls, data: bytes, reference: Reference, place: str, mend: str) -> Inventory:
+    def parse(cls, data: bytes, reference: Reference, place: str, hint: str) -> Inventory:
         """Return what `document` gave; `place` and `mend` are for the error.
 
         Raises
@@ -58,7 +58,7 @@ class Inventory:
         DamagedArtifactError
             It is not as it was written, or it is that of another artifact.
         """
-        manifest = unsealed(data, place, mend)
+        manifest = unsealed(data, place, hint)
         try:
             stored: Mapping[str, Any] = manifest.pop("stored")
             files = {name: Entry(str(e["sha256"]), int(e["bytes"])) for name, e in stored.items()}
@@ -67,7 +67,7 @@ class Inventory:
         except (KeyError, TypeError, ValueError, AttributeError, RecipeError):
             belongs = False
         if not belongs:
-            raise DamagedArtifactError(f"{place} does not describe {reference}. {mend}")
+            raise DamagedArtifactError(f"{place} does not describe {reference}. {hint}")
         return cls(manifest, files)
 
     def document(self) -> bytes:

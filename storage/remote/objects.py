@@ -72,7 +72,7 @@ class Remote:
         """Return the URL of an object."""
         return f"{self.url}/{name}"
 
-    def mend(self, reference: Reference) -> str:
+    def hint(self, reference: Reference) -> str:
         """What to do about damage."""
         return (
             f"Send it anew from a workspace where it is whole, with 'cppcl store push {reference} "
@@ -97,7 +97,7 @@ class Remote:
                 data = bytes(obstore.get(self._objects, name).bytes())
         except FileNotFoundError:
             return None
-        found = Inventory.parse(data, reference, self.place(name), self.mend(reference))
+        found = Inventory.parse(data, reference, self.place(name), self.hint(reference))
         self.known.add(reference)
         return found
 
@@ -232,7 +232,7 @@ class Remote:
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn what the object store raises into a `RemoteError` with URL and mend.
+        """Turn what the object store raises into a `RemoteError` with URL and a hint.
 
         Objects that are not there, or already there, are left to the caller.
         """

@@ -76,7 +76,7 @@ def send(
         return Transfer(reference, "there" if same else "other")
     if check and (found := problems(artifact)):
         raise DamagedArtifactError(
-            f"{reference} is damaged here, so it is not sent: {found[0].what}. {artifact.mend}"
+            f"{reference} is damaged here, so it is not sent: {found[0].message}. {artifact.hint}"
         )
     inventory = Inventory.of(artifact)
     folder = f"{reference}/{inventory.folder}"
@@ -133,9 +133,9 @@ def fetch(remote: Remote, reference: Reference, inventory: Inventory, path: Path
             remove_strays(path, inventory.manifest)
             # Also what every digest agrees with, but was not whole where it came from.
             found = problems(Artifact(reference, path))
-            damage = [f"{problem.name}: {problem.what}" for problem in found]
+            damage = [f"{problem.name}: {problem.message}" for problem in found]
     if damage:
-        raise DamagedArtifactError(_listed(damage, remote.mend(reference)))
+        raise DamagedArtifactError(_listed(damage, remote.hint(reference)))
     n_bytes = sum(inventory.files[name].n_bytes for name in missing)
     return Transfer(reference, "moved", len(missing), n_bytes)
 
@@ -187,6 +187,6 @@ def _each(function: Callable[[str], T], names: Iterable[str]) -> list[T]:
         return list(pool.map(function, names))
 
 
-def _listed(damage: list[str], mend: str) -> str:
+def _listed(damage: list[str], hint: str) -> str:
     more = [f"and {len(damage) - _LISTED} more"] if len(damage) > _LISTED else []
-    return "\n".join([*damage[:_LISTED], *more, mend])
+    return "\n".join([*damage[:_LISTED], *more, hint])

@@ -7,7 +7,7 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from cppcl.errors import CppclError
-from tasks.progress import say
+from tasks.progress import log
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -64,4 +64,4 @@ def await_scheduler(client: Client, where: str) -> None:
             f"the scheduler of cluster {where!r} is gone; run again when there is one: what was "
             "finished is kept"
         )
-    say(f"the connection to the scheduler of cluster {where!r} was lost; its jobs are sent again")
+    log(f"the connection to the scheduler of cluster {where!r} was lost; its jobs are sent again")

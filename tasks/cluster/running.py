@@ -19,7 +19,7 @@ from cppcl.errors import CppclError, InputError
 from tasks.cluster import kinds as clusters
 from tasks.cluster import network
 from tasks.cluster.kinds import ClusterOptions
-from tasks.progress import say
+from tasks.progress import log
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -147,7 +147,7 @@ class Cluster:
                 ) from error
         self._exit.enter_context(client)
         if self.where != "local":
-            say(f"waiting for a worker of cluster {self.where!r}")
+            log(f"waiting for a worker of cluster {self.where!r}")
         await_worker(client, self.where)
         if self.where != "local":
             check_workers(client, self.where)
@@ -243,7 +243,7 @@ def run(
     *,
     device: str,
     name: str,
-    mend: str,
+    hint: str,
     in_flight: int | None = None,
     tell_killed: bool = False,
 ) -> Iterator[tuple[int, Any]]:
@@ -262,7 +262,7 @@ def run(
         What a job needs.
     name : str
         What jobs are called in the dashboard.
-    mend : str
+    hint : str
         What a user should do when a job kills its workers.
     in_flight : int or None
         Jobs at a time; None means some for each worker.
@@ -285,7 +285,7 @@ def run(
     announce(client)
     resources = here.resource(device)
     if device == "gpu" and "GPU" not in resources:
-        say(f"{name}: no worker offers a GPU, so it runs on CPUs")
+        log(f"{name}: no worker offers a GPU, so it runs on CPUs")
     jobs_of: dict[str, tuple[int, Any]] = {}
     futures = as_completed()
 
@@ -303,7 +303,7 @@ def run(
             future = next(futures)
             number, job = jobs_of.pop(future.key)
             try:
-                result = result_of(future, here.where, mend, job if tell_killed else None)
+                result = result_of(future, here.where, hint, job if tell_killed else None)
             except (CancelledError, OSError) as error:
                 if not network.is_lost(future, error):
                     raise
@@ -348,7 +348,7 @@ def hearing(topic: str, heard: Callable[[dict[str, Any]], None]) -> Iterator[Non
         client.unsubscribe_topic(topic)
 
 
-def result_of(future: Any, where: str, mend: str, job: Any = None) -> Any:
+def result_of(future: Any, where: str, hint: str, job: Any = None) -> Any:
     """Result of a job, or what its end on the cluster means to a user.
 
     Where `job` is given and its workers died, that is the result.
@@ -358,7 +358,7 @@ def result_of(future: Any, where: str, mend: str, job: Any = None) -> Any:
     try:
         return future.result()
     except KilledWorker as error:
-        message = f"a worker died again and again on {error.task}, probably out of memory; {mend}"
+        message = f"a worker died again and again on {error.task}, probably out of memory; {hint}"
         if job is not None:
             return Killed(job, message)
         raise CppclError(message) from error
@@ -407,4 +407,4 @@ def check_workers(client: Any, where: str) -> None:
 
 def announce(client: Client) -> None:
     """Say where the dashboard is."""
-    say(f"Dask dashboard: {client.dashboard_link}")
+    log(f"Dask dashboard: {client.dashboard_link}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cppcl.errors import CppclError
 from tasks.cluster import running as cluster
 from tasks.cluster.throughput import Throughput
-from tasks.progress import say
+from tasks.progress import log
 from tasks.workers.block_jobs import extract_blocks, extract_carefully
 from tasks.workers.blocks import Block, BlockReport, ExtractorSpec
 
@@ -57,7 +57,7 @@ def run_blocks(
     n_workers = functools.partial(cluster.current().n_workers, device)
     jobs = bundles(blocks, throughput, row_bytes, n_workers)
     for _, result in cluster.run(
-        work, jobs, device=device, name=spec.name, mend=MEND, tell_killed=True
+        work, jobs, device=device, name=spec.name, hint=MEND, tell_killed=True
     ):
         if isinstance(result, cluster.Killed):
             deadly += result.job
@@ -67,7 +67,7 @@ def run_blocks(
             throughput.add(report)
             yield Finished(report, done)
     if deadly:
-        say(
+        log(
             f"{spec.name}: workers died with {len(deadly)} blocks; these are described again, "
             "picture by picture"
         )
@@ -90,7 +90,7 @@ def run_alone(
     killed = None
     for _ in range(len(block.paths) + 1):
         ((_, result),) = cluster.run(
-            work, [block], device=device, name=f"{name}-alone", mend=MEND, tell_killed=True
+            work, [block], device=device, name=f"{name}-alone", hint=MEND, tell_killed=True
         )
         if not isinstance(result, cluster.Killed):
             report: BlockReport = result

@@ -88,7 +88,7 @@ def report_on_experiment(
         for name, data in files.items():
             writer.put_bytes(name, data)
 
-    return produce(store, recipe, create, mode=mode, what="page, tables, figures")
+    return produce(store, recipe, create, mode=mode, label="page, tables, figures")
 
 
 render_report = stage_task(report_on_experiment)

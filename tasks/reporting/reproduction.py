@@ -81,7 +81,7 @@ def reproduction_of_paper(
         for file, content in render(data).items():
             writer.put_bytes(file, content)
 
-    return produce(store, recipe, create, mode=mode, what="page, tables, figures")
+    return produce(store, recipe, create, mode=mode, label="page, tables, figures")
 
 
 render_reproduction = stage_task(reproduction_of_paper)

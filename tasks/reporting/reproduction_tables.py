@@ -265,9 +265,9 @@ def add_extraction(add: Any, phase: str, side: str, made: Artifact, seen: set[Re
     seen.add(made.reference)
     notes = made.run["notes"]
     n = made.shape("ok")[0] - notes.get("copied_rows", 0)
-    what = f"{made.parameters['extractor']} ({side})"
+    label = f"{made.parameters['extractor']} ({side})"
     if n and notes.get("worker_seconds"):
-        add(phase, what, [notes["worker_seconds"] / n], "s a picture", [made], f"{n} pictures")
+        add(phase, label, [notes["worker_seconds"] / n], "s a picture", [made], f"{n} pictures")
 
 
 def retrieval_time(store: Store, item: Measured) -> Shown:

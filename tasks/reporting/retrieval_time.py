@@ -29,7 +29,7 @@ def time_of_a_query(
     *,
     workspace: Workspace,
     evaluation: Reference,
-    what: str = "",
+    label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the median processor seconds of a query of a method, over a few test sketches.
@@ -76,7 +76,7 @@ def time_of_a_query(
         times = {part: float(np.median(found[1:] or found)) for part, found in seconds.items()}
         writer.put_json("times.json", {**times, "gallery": len(gallery)})
 
-    return produce(store, recipe, create, mode=mode, what=what or "a query")
+    return produce(store, recipe, create, mode=mode, label=label or "a query")
 
 
 retrieval_time = stage_task(time_of_a_query)

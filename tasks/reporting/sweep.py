@@ -74,7 +74,7 @@ def sweep_of_experiment(
         for name, data in render(SweepData(experiment, score, axes, rows)).items():
             writer.put_bytes(name, data)
 
-    return produce(store, recipe, create, mode=mode, what="table, plot")
+    return produce(store, recipe, create, mode=mode, label="table, plot")
 
 
 render_sweep = stage_task(sweep_of_experiment)

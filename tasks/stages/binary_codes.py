@@ -23,7 +23,7 @@ def binary_codes_of(
     split: Reference,
     bits: int,
     seed: int = 0,
-    what: str = "",
+    label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish binary codes, -1 and 1, of every picture; `evaluate` takes them as any codes.
@@ -72,7 +72,7 @@ def binary_codes_of(
             writer.put_array(f"{side}_codes", made)
         writer.put_array("errors", learned.errors)
 
-    return produce(store, recipe, create, mode=mode, what=what or f"{bits} bits")
+    return produce(store, recipe, create, mode=mode, label=label or f"{bits} bits")
 
 
 binary_codes = stage_task(binary_codes_of)

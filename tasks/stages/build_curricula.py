@@ -20,7 +20,7 @@ from cppcl.datasets.table import MODALITIES, Modality, SampleTable
 from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS
 from storage import Recipe, Reference, Store, Writer
-from tasks.progress import say
+from tasks.progress import log
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.extract import usable_rows
 from tasks.stages.fetch import open_pictures
@@ -62,7 +62,7 @@ def curricula_of_split(
     options: dict[str, Any],
     annotator: Mapping[str, Reference] | None = None,
     answers: Mapping[Modality, Path] | None = None,
-    what: str = "",
+    label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the pairs (harder, easier) of both modalities.
@@ -142,14 +142,14 @@ def curricula_of_split(
             if modality == "sketch" and annotator:
                 counts[modality]["annotator"] = "simulated"
             if answered is not None and answered.n_foreign and not len(answered.pairs):
-                say(
-                    f"{what}: none of the {answered.n_answers} answers in {answers[modality]} is "
+                log(
+                    f"{label}: none of the {answered.n_answers} answers in {answers[modality]} is "
                     f"about training {modality} samples; samples go by their ids, such as "
                     f"{ids[0] if ids else 'none'!r}"
                 )
         writer.put_json("counts.json", counts)
 
-    return produce(store, recipe, create, mode=mode, what=what or "pairs")
+    return produce(store, recipe, create, mode=mode, label=label or "pairs")
 
 
 build_curricula = stage_task(curricula_of_split)

@@ -45,7 +45,7 @@ class StageNotStoredError(CppclError):
 
 
 def produce(
-    store: Store, recipe: Recipe, create: Callable[[Writer], None], *, mode: Mode, what: str
+    store: Store, recipe: Recipe, create: Callable[[Writer], None], *, mode: Mode, label: str
 ) -> StageResult:
     """Take an artifact from the store, or compute and publish it.
 
@@ -59,7 +59,7 @@ def produce(
         Fills a writer with the artifact.
     mode : {'reuse', 'force', 'require'}
         Whether a stored one is taken.
-    what : str
+    label : str
         Which piece of the stage this is, for progress.
 
     Raises
@@ -71,15 +71,15 @@ def produce(
     if mode == "require":
         if store.find(recipe.reference) is None:
             raise StageNotStoredError(
-                f"stage {recipe.stage!r} ({what}) has not been run with these options; "
+                f"stage {recipe.stage!r} ({label}) has not been run with these options; "
                 f"run it first, or start earlier: --from {recipe.stage}"
             )
         cached = True
     else:
-        tell(Progress(recipe.stage, what, 0, 1))
+        tell(Progress(recipe.stage, label, 0, 1))
         cached = store.get_or_create(recipe, create, force=mode == "force").cached
     seconds = time.perf_counter() - started
-    tell(Progress(recipe.stage, what, 1, 1, cached=cached, seconds=seconds))
+    tell(Progress(recipe.stage, label, 1, 1, cached=cached, seconds=seconds))
     return StageResult(recipe.reference, cached, seconds)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from storage import Recipe, Reference, Writer
-from tasks.progress import saying_convergence
+from tasks.progress import logging_convergence
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.extract import usable_rows
 from tasks.stages.train import open_method
@@ -22,7 +22,7 @@ def encode_features(
     model: Reference,
     sketch_features: Reference | None,
     image_features: Reference | None,
-    what: str = "",
+    label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish codes, one row a sample; rows of pictures that could not be used are zero.
@@ -35,7 +35,7 @@ def encode_features(
         A `train` artifact.
     sketch_features, image_features : Reference or None
         `extract` artifacts; None leaves a modality out, as in a gallery of pictures only.
-    what : str
+    label : str
         Which piece of the stage this is, for progress.
     mode : {'reuse', 'force', 'require'}
         Whether a stored artifact is taken.
@@ -60,7 +60,7 @@ def encode_features(
             codes: NDArray[np.floating] | None = None
             for start in range(0, len(rows), ROWS_AT_ONCE):
                 part = rows[start : start + ROWS_AT_ONCE]
-                with saying_convergence(what or "codes"):
+                with logging_convergence(label or "codes"):
                     values = encode(artifact.rows("features", part))
                 if codes is None:
                     codes = np.zeros((artifact.shape("ok")[0], values.shape[1]), values.dtype)
@@ -69,7 +69,7 @@ def encode_features(
                 codes = np.zeros((artifact.shape("ok")[0], 0), np.float32)
             writer.put_array(f"{modality}_codes", codes, rows_per_block=ROWS_AT_ONCE)
 
-    return produce(store, recipe, create, mode=mode, what=what or "codes")
+    return produce(store, recipe, create, mode=mode, label=label or "codes")
 
 
 encode = stage_task(encode_features)

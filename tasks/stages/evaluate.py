@@ -12,7 +12,7 @@ from cppcl.datasets.table import MODALITIES
 from cppcl.retrieval.metrics import Evaluation
 from cppcl.retrieval.metrics import evaluate as evaluate_codes
 from storage import Artifact, Recipe, Reference, Store, Writer
-from tasks.progress import say
+from tasks.progress import log
 from tasks.stages.build_curricula import Target, targets, test_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.extract import usable_rows
@@ -67,7 +67,7 @@ def evaluate_method(
     metric: str,
     ranks: tuple[int, ...],
     seed: int,
-    what: str = "",
+    label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the scores of a method on a split, with chance and the convention."""
@@ -93,22 +93,22 @@ def evaluate_method(
         writer.put_array("query_rows", test.query_rows)
         publish_evaluation(writer, result)
 
-    result = produce(store, recipe, create, mode=mode, what=what or "scores")
-    say_zero_codes(store.open(result.reference), what or "scores")
+    result = produce(store, recipe, create, mode=mode, label=label or "scores")
+    log_zero_codes(store.open(result.reference), label or "scores")
     return result
 
 
 evaluate = stage_task(evaluate_method)
 
 
-def say_zero_codes(artifact: Artifact, what: str) -> None:
+def log_zero_codes(artifact: Artifact, label: str) -> None:
     """Tell that codes without any entry were ranked, whose order is that of chance."""
     counts = artifact.json("scores.json")["counts"]
     zero, n = counts["n_zero_queries"], counts["n_queries"]
     zero_gallery, n_gallery = counts["n_zero_gallery"], counts["n_gallery"]
     if zero or zero_gallery:
-        say(
-            f"{what}: {zero} of {n} sketches and {zero_gallery} of {n_gallery} images have an "
+        log(
+            f"{label}: {zero} of {n} sketches and {zero_gallery} of {n_gallery} images have an "
             "all-zero code and are ranked by chance; a smaller alpha leaves fewer"
         )
 

@@ -19,7 +19,7 @@ from tasks.cluster import running as cluster
 from tasks.cluster.scheduling import run_blocks
 from tasks.cluster.throughput import Throughput
 from tasks.prefect_progress import prefect_progress
-from tasks.progress import Progress, say, tell
+from tasks.progress import Progress, log, tell
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.fetch import open_pictures
 from tasks.workers.blocks import LEARNED, NOTE, Block, Copy, ExtractorSpec
@@ -78,7 +78,7 @@ def extract_features(
     inputs = {"table": table} | ({} if learned is None else {"learned": learned})
     recipe = Recipe("extract", f"{VERSION}.{made.version}", parameters, inputs)
     spec = ExtractorSpec(extractor, json.dumps(options, sort_keys=True), longest_side, learned)
-    what = f"{modality} {extractor}" + (f", learned {learned.key[:8]}" if learned else "")
+    label = f"{modality} {extractor}" + (f", learned {learned.key[:8]}" if learned else "")
 
     def create(writer: Writer) -> None:
         if learned is not None:
@@ -94,7 +94,7 @@ def extract_features(
         )
         pending = writer.pending_blocks("features", notes=(NOTE,))
         if len(pending) < n_blocks:
-            say(f"{what}: {n_blocks - len(pending)} of {n_blocks} blocks were done")
+            log(f"{label}: {n_blocks - len(pending)} of {n_blocks} blocks were done")
         copies = {} if mode == "force" else known_rows(store, recipe)
         blocks = make_blocks(pictures.table, modality, pending, block_rows, copies)
         budget = extraction_budget(
@@ -112,14 +112,14 @@ def extract_features(
         copied = sum(len(copy.rows) for block in blocks for copy in block.copies)
         throughput = Throughput(sum(len(block.paths) for block in blocks))
         deaths = 0
-        with prefect_progress(what) as show:
+        with prefect_progress(label) as show:
             for finished in run_blocks(
                 blocks, str(writer.path), str(pictures.root), spec, made.device, str(store.root)
             ):
                 throughput.add(finished.report)
                 deaths += finished.report.deaths
                 done = n_blocks - len(pending) + finished.number_done
-                tell(Progress("extract", what, done, n_blocks, detail=str(throughput)))
+                tell(Progress("extract", label, done, n_blocks, detail=str(throughput)))
                 show(done / n_blocks, str(throughput))
         ok, failures, zeros = np.ones(len(paths), dtype=bool), {}, []
         for block, note in writer.block_notes(NOTE).items():
@@ -139,11 +139,11 @@ def extract_features(
             options=options,
         )
 
-    result = produce(store, recipe, create, mode=mode, what=what)
+    result = produce(store, recipe, create, mode=mode, label=label)
     artifact = store.open(result.reference)
     check_failures(artifact, max_bad_share)
     if remark := zero_rows_remark(artifact):
-        say(remark)
+        log(remark)
     return result
 
 
@@ -170,7 +170,7 @@ def zero_rows_remark(artifact: Artifact) -> str | None:
         return None
     given, options = artifact.parameters, artifact.parameters["options"]
     parts = [options, *(part for part in options.values() if isinstance(part, dict))]
-    mend = (
+    hint = (
         "; with weighting tf_idf a word that every training picture has counts for nothing: raise "
         "n_words, or use weighting l1"
         if any(part.get("weighting") == "tf_idf" for part in parts)
@@ -180,7 +180,7 @@ def zero_rows_remark(artifact: Artifact) -> str | None:
     return (
         f"{len(paths)} of {artifact.shape('ok')[0]} {given['modality']} pictures have features of "
         f"{given['extractor']} that are all zero, so they are similar to nothing: "
-        f"{', '.join(paths[:N_NAMED])}{more}{mend}"
+        f"{', '.join(paths[:N_NAMED])}{more}{hint}"
     )
 
 
@@ -198,7 +198,7 @@ def check_failures(artifact: Artifact, max_bad_share: float) -> None:
             f"{text}cannot be used, more than compute.max_bad_share={max_bad_share}:\n"
             f"{shown}{more}\nMend or remove them, or raise max_bad_share"
         )
-    say(f"{text}were skipped:\n{shown}{more}")
+    log(f"{text}were skipped:\n{shown}{more}")
 
 
 def known_rows(store: Store, recipe: Recipe) -> dict[str, tuple[Reference, int]]:

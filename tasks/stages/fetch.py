@@ -14,7 +14,7 @@ from cppcl.datasets import DATASETS, PublishedSet
 from cppcl.datasets.obtaining.mirrors import Listener
 from cppcl.datasets.table import SampleTable
 from storage import Artifact, Recipe, Reference, Store, Writer, read_zarr
-from tasks.progress import Progress, say, tell
+from tasks.progress import Progress, log, tell
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
@@ -52,7 +52,7 @@ def fetch_data(
     table = data_set.table(root)
     findings = [*data_set.findings(root), *table.repetitions()]
     for finding in findings:
-        say(f"{name}: {finding}")
+        log(f"{name}: {finding}")
     version = f"{VERSION}.{data_set.version}"
     return publish_table(
         workspace.store,
@@ -72,11 +72,11 @@ fetch = stage_task(fetch_data)
 def listener() -> Listener:
     """Passes on what downloading and unpacking tell, in megabytes."""
 
-    def show(what: str, done: int, total: int) -> None:
+    def show(label: str, done: int, total: int) -> None:
         megabytes = done // 1_000_000, max(done, total) // 1_000_000
-        tell(Progress("fetch", f"{what}, MB", *megabytes))
+        tell(Progress("fetch", f"{label}, MB", *megabytes))
 
-    return Listener(say=say, progress=show)
+    return Listener(log=log, progress=show)
 
 
 def without_zarr(value: Any, workspace: Workspace) -> Any:
@@ -117,7 +117,7 @@ def publish_table(
     if stored is not None and _root(stored) != root.absolute():
         # The same pictures at another place: the place is the only thing that is written anew.
         mode = "force"
-    return produce(store, recipe, create, mode=mode, what=str(parameters.get("dataset", root)))
+    return produce(store, recipe, create, mode=mode, label=str(parameters.get("dataset", root)))
 
 
 def _root(artifact: Artifact) -> Path:

@@ -14,7 +14,7 @@ from cppcl.errors import DataUnavailableError, InputError
 from storage import Reference
 from storage.files import locked
 from tasks.model import index_folder
-from tasks.progress import say
+from tasks.progress import log
 from tasks.stages.contract import StageResult
 from tasks.stages.fetch import open_pictures
 from tasks.workspace import STAMP, Workspace
@@ -184,7 +184,7 @@ def _index(
         except DataUnavailableError as error:
             if attempt == TRIES:
                 raise
-            say(f"{error}; reading the folder again")
+            log(f"{error}; reading the folder again")
     raise AssertionError("unreachable")
 
 

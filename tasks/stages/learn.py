@@ -15,7 +15,7 @@ from cppcl.features.base import Extractor, Picture
 from cppcl.features.learning import LearningExtractor
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.cluster import running as cluster
-from tasks.progress import say
+from tasks.progress import log
 from tasks.stages.build_curricula import test_rows, training_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.fetch import open_pictures
@@ -39,7 +39,7 @@ def learn_features(
     extractor: str,
     options: dict[str, Any],
     longest_side: int,
-    what: str = "",
+    label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish what an extractor learns from the training pictures of a modality.
@@ -58,11 +58,11 @@ def learn_features(
     extractor, options = learning_part(extractor, options)
     made = make_extractor(extractor, options)
     pictures = training_pictures(store, table, split, modality, longest_side)
-    what = f"{modality} {extractor}, {what}" if what else f"{modality} {extractor}"
+    label = f"{modality} {extractor}, {label}" if label else f"{modality} {extractor}"
     if not pictures.paths:
         other = "image" if modality == "sketch" else "sketch"
         raise InputError(
-            f"{what}: no {modality} of the split is for training, so nothing can be learned; set "
+            f"{label}: no {modality} of the split is for training, so nothing can be learned; set "
             f"learn_from: {other}, or learned to the key of what was learned elsewhere"
         )
     digests = "".join(f"{digest}\n" for digest in pictures.digests)
@@ -80,7 +80,7 @@ def learn_features(
         try:
             learned = run_job(pictures, spec, made.device)
         except InputError as error:
-            raise InputError(f"{what}: {error}") from error
+            raise InputError(f"{label}: {error}") from error
         for name, values in learned.arrays.items():
             writer.put_array(LEARNED + name, values)
         writer.put_text(PICTURES, digests)
@@ -93,14 +93,14 @@ def learn_features(
         if isinstance(fitted, LearningExtractor | Combination):
             writer.put_json(REMARKS, fitted.remarks())
         n, skipped = len(pictures.paths), len(learned.failures)
-        say(
-            f"{what}: learned from {n - skipped} of {n} training pictures "
+        log(
+            f"{label}: learned from {n - skipped} of {n} training pictures "
             f"(learn/{recipe.key[:12]})"
         )
 
-    result = produce(store, recipe, create, mode=mode, what=what)
+    result = produce(store, recipe, create, mode=mode, label=label)
     for remark in remarks_on(store.open(result.reference)):
-        say(f"{what}: {remark}")
+        log(f"{label}: {remark}")
     return result
 
 
@@ -131,7 +131,7 @@ def training_pictures(
 def run_job(pictures: TrainingPictures, spec: ExtractorSpec, device: str) -> Learned:
     """Learn on the cluster, as one job."""
     work = functools.partial(learn_from, spec=spec)
-    ((_, learned),) = cluster.run(work, [pictures], device=device, name="learn", mend=MEND)
+    ((_, learned),) = cluster.run(work, [pictures], device=device, name="learn", hint=MEND)
     result: Learned = learned
     return result
 
@@ -191,8 +191,8 @@ def latest_learned(store: Store, extractor: str, options: dict[str, Any]) -> Ref
     return newest and newest.reference
 
 
-def say_test_pictures(
-    store: Store, learned: Reference, *, table: Reference, split: Reference, what: str
+def log_test_pictures(
+    store: Store, learned: Reference, *, table: Reference, split: Reference, label: str
 ) -> None:
     """Tell of test pictures of a split that are among those that a `learn` artifact came from."""
     samples, rows_of = open_pictures(store, table).table, open_split(store, split)
@@ -200,8 +200,8 @@ def say_test_pictures(
     for modality in MODALITIES:
         rows = samples.rows(modality)[test_rows(rows_of, modality)]
         if seen := sum(samples.sha256[row] in teachers for row in rows):
-            say(
-                f"{what}: {seen} of {len(rows)} test {modality} pictures are among those that "
+            log(
+                f"{label}: {seen} of {len(rows)} test {modality} pictures are among those that "
                 f"learned={learned.key[:12]} was learned from, so scores may be too high"
             )
 

@@ -56,7 +56,7 @@ def split_table(
         for part in PARTS:
             writer.put_array(part, getattr(split, part))
 
-    return produce(store, recipe, create, mode=mode, what=f"{rule}, seed {seed}")
+    return produce(store, recipe, create, mode=mode, label=f"{rule}, seed {seed}")
 
 
 split = stage_task(split_table)

@@ -12,7 +12,7 @@ from cppcl.methods import make_method
 from storage import Recipe, Reference, Store, Writer
 from tasks.cluster import running as cluster
 from tasks.prefect_progress import prefect_progress
-from tasks.progress import Progress, say, tell
+from tasks.progress import Progress, log, tell
 from tasks.samples import training_samples
 from tasks.stages.build_curricula import Target
 from tasks.stages.contract import PREFECT_OPTIONS, Mode, StageResult, produce, stage_task
@@ -79,7 +79,7 @@ def train_method(
     workspace: Workspace,
     recipe: Recipe,
     seconds: float | None = None,
-    what: str = "",
+    label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish what a method learned from the training rows of a split.
@@ -95,20 +95,20 @@ def train_method(
         A `training_recipe`.
     seconds : float or None
         How long it took where `train_ahead` just did it.
-    what : str
+    label : str
         Which piece of the stage this is, for progress.
     mode : {'reuse', 'force', 'require'}
         Whether what is stored is taken.
     """
     if seconds is not None:
         return StageResult(recipe.reference, cached=False, seconds=seconds)
-    store, what = workspace.store, what or method_of(recipe)
+    store, label = workspace.store, label or method_of(recipe)
 
     def create(writer: Writer) -> None:
-        with prefect_progress(f"train {what}") as show:
-            training_of(store, recipe, what).fit(store, writer, show)
+        with prefect_progress(f"train {label}") as show:
+            training_of(store, recipe, label).fit(store, writer, show)
 
-    return produce(store, recipe, create, mode=mode, what=what)
+    return produce(store, recipe, create, mode=mode, label=label)
 
 
 train = stage_task(train_method)
@@ -138,14 +138,14 @@ def train_several(
     """
     store = workspace.store
     pending: list[Training] = []
-    for recipe, what in recipes if mode != "require" else ():
+    for recipe, label in recipes if mode != "require" else ():
         options: Any = recipe.parameters["options"]
         if (
             (mode == "force" or store.find(recipe.reference) is None)
             and str(options.get("device", "cpu")) == "cpu"
             and in_rounds(make_method(method_of(recipe), **options))
         ):
-            pending.append(training_of(store, recipe, what))
+            pending.append(training_of(store, recipe, label))
     memory = cluster.current().memory_of_a_worker() if pending else 0
     pending = [training for training in pending if training.memory(store) <= memory]
     if len(pending) < 2:
@@ -154,7 +154,7 @@ def train_several(
     finished: set[str] = set()
 
     def hear(event: dict[str, Any]) -> None:
-        if event["what"] not in finished:
+        if event["label"] not in finished:
             tell(Progress(**event))
 
     work = functools.partial(fit_stored, store=str(store.root), force=mode == "force")
@@ -162,12 +162,12 @@ def train_several(
         prefect_progress("train") as show,
         cluster.hearing(TOPIC, hear),
     ):
-        for number, trained in cluster.run(work, pending, device="cpu", name="train", mend=MEND):
-            recipe, what = pending[number].recipe, pending[number].what
-            finished.add(what)
+        for number, trained in cluster.run(work, pending, device="cpu", name="train", hint=MEND):
+            recipe, label = pending[number].recipe, pending[number].label
+            finished.add(label)
             for remark in trained.remarks:
-                say(remark)
-            tell(Progress("train", what, 1, 1, seconds=trained.seconds))
+                log(remark)
+            tell(Progress("train", label, 1, 1, seconds=trained.seconds))
             seconds[recipe.reference] = trained.seconds
             show(len(seconds) / len(pending))
     return seconds
@@ -176,7 +176,7 @@ def train_several(
 train_ahead = task(train_several, name="train_ahead", **PREFECT_OPTIONS)
 
 
-def training_of(store: Store, recipe: Recipe, what: str) -> Training:
+def training_of(store: Store, recipe: Recipe, label: str) -> Training:
     """What is to be learned by a recipe, and from which samples."""
     parameters: Any = recipe.parameters
     samples = training_samples(
@@ -190,7 +190,7 @@ def training_of(store: Store, recipe: Recipe, what: str) -> Training:
         target=parameters["target"],
         at_least_one=method_of(recipe) in LEARNS_NOTHING,
     )
-    return Training(recipe, samples, what)
+    return Training(recipe, samples, label)
 
 
 def method_of(recipe: Recipe) -> str:

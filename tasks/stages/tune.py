@@ -17,7 +17,7 @@ from cppcl.selection.grid_search import gather_scores, search_jobs
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.cluster import running as cluster
 from tasks.prefect_progress import prefect_progress
-from tasks.progress import Progress, say, tell
+from tasks.progress import Progress, log, tell
 from tasks.samples import training_samples
 from tasks.stages.build_curricula import Target
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
@@ -47,7 +47,7 @@ def tune_method(
     metric: str,
     warm_start: bool,
     seed: int,
-    what: str = "",
+    label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the scores of every combination of a grid, and the best one.
@@ -73,12 +73,12 @@ def tune_method(
         What relevance goes by.
     held_out, n_folds, n_repeats, score, metric, warm_start, seed
         See `cppcl.selection.grid_search.grid_search`.
-    what : str
+    label : str
         Which piece of the stage this is, for progress.
     mode : {'reuse', 'force', 'require'}
         Whether what is stored is taken, the jobs' scores too.
     """
-    store, what = workspace.store, what or method
+    store, label = workspace.store, label or method
     features = {"sketch_features": sketch_features, "image_features": image_features}
     division: dict[str, Any] = {
         "held_out": held_out,
@@ -99,7 +99,7 @@ def tune_method(
             warm_start=warm_start,
         )
     except InputError as error:
-        raise InputError(f"{what}: {error}") from error
+        raise InputError(f"{label}: {error}") from error
     recipes = [
         job_recipe(
             method,
@@ -132,11 +132,11 @@ def tune_method(
         force = mode == "force"
         try:
             store.get_or_create(folds, create_folds, force=force)
-            run_pending(store, recipes, force=force, what=what)
+            run_pending(store, recipes, force=force, label=label)
             scores = [store.open(job.reference).array("scores").tolist() for job in recipes]
             result = gather_scores(grid, jobs, scores)
         except InputError as error:
-            raise InputError(f"{what}: {error}") from error
+            raise InputError(f"{label}: {error}") from error
         writer.put_array("scores", result.scores)
         writer.put_json(
             "search.json",
@@ -151,8 +151,8 @@ def tune_method(
             },
         )
 
-    done = produce(store, recipe, create, mode=mode, what=what)
-    say(f"{what}: {in_words(store.open(done.reference))}")
+    done = produce(store, recipe, create, mode=mode, label=label)
+    log(f"{label}: {in_words(store.open(done.reference))}")
     return done
 
 
@@ -194,25 +194,25 @@ def put_folds(
         writer.put_array(f"{side.modality}_folds", fold)
 
 
-def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, what: str) -> None:
+def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, label: str) -> None:
     """Compute on the cluster what the store lacks of these jobs."""
     pending = [job for job in recipes if force or store.find(job.reference) is None]
     stored = len(recipes) - len(pending)
     if stored and pending:
         of_all, still = (sum(map(n_combinations, jobs)) for jobs in (recipes, pending))
-        say(f"{what}: {of_all - still} of {of_all} combinations were done")
+        log(f"{label}: {of_all - still} of {of_all} combinations were done")
     work = functools.partial(score_stored_job, store=str(store.root), force=force)
     device = "gpu" if any(uses_gpu(job) for job in pending) else "cpu"
-    with prefect_progress(f"tune {what}") as show:
+    with prefect_progress(f"tune {label}") as show:
         documents = [job.document() for job in pending]
         for done, _ in enumerate(run_jobs(work, documents, device), start=stored + 1):
-            tell(Progress("tune", what, done, len(recipes)))
+            tell(Progress("tune", label, done, len(recipes)))
             show(done / len(recipes))
 
 
 def run_jobs(work: Any, documents: Sequence[Any], device: str) -> Iterator[Any]:
     """Run jobs on the cluster; yields once for each that is done."""
-    yield from cluster.run(work, documents, device=device, name="tune", mend=MEND)
+    yield from cluster.run(work, documents, device=device, name="tune", hint=MEND)
 
 
 def n_combinations(job: Recipe) -> int:

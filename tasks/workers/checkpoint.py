@@ -11,7 +11,7 @@ from cppcl.errors import ResumeError
 from cppcl.learning.rounds import Round
 from cppcl.methods import Method
 from storage import Writer
-from tasks.progress import Progress, say, tell
+from tasks.progress import Progress, log, tell
 
 NAME = "training"
 SHARE = 0.05
@@ -24,7 +24,7 @@ def fit_with_checkpoints(
     writer: Writer,
     *,
     stage: str,
-    what: str,
+    label: str,
     show: Callable[[float], None] | None = None,
 ) -> Method:
     """Fit a method, from where a killed call left it; closed forms are just fitted.
@@ -46,12 +46,12 @@ def fit_with_checkpoints(
         return method.fit(*arguments)
     fit: Callable[..., Method] = method.fit
     show = show or (lambda share: None)
-    rounds = Rounds(writer, stage, what, show)
+    rounds = Rounds(writer, stage, label, show)
     state = writer.load_checkpoint(NAME)
     try:
         fitted = fit(*arguments, callback=rounds, resume_from=state)
     except ResumeError as error:
-        say(f"{what}: starts anew, since what was kept of it is of no use: {error}")
+        log(f"{label}: starts anew, since what was kept of it is of no use: {error}")
         fitted = fit(*arguments, callback=rounds)
     show(1)
     writer.note(rounds_of_this_call=rounds.done)
@@ -67,18 +67,18 @@ class Rounds:
     """Callback of a training: tells progress, and saves the state as often as is cheap."""
 
     def __init__(
-        self, writer: Writer, stage: str, what: str, show: Callable[[float], None]
+        self, writer: Writer, stage: str, label: str, show: Callable[[float], None]
     ) -> None:
-        self.writer, self.stage, self.what, self.show = writer, stage, what, show
+        self.writer, self.stage, self.label, self.show = writer, stage, label, show
         self.done = 0
         self._next_save = 0.0
 
     def __call__(self, training: Round) -> None:
         """Note the end of a round."""
         if not self.done and training.number > 1:
-            say(f"{self.what}: {training.number - 1} of {training.n_rounds} rounds were done")
+            log(f"{self.label}: {training.number - 1} of {training.n_rounds} rounds were done")
         self.done += 1
-        tell(Progress(self.stage, self.what, training.number, training.n_rounds))
+        tell(Progress(self.stage, self.label, training.number, training.n_rounds))
         self.show(training.number / training.n_rounds)
         started = time.monotonic()
         if started >= self._next_save:

@@ -12,7 +12,7 @@ from cppcl.errors import InputError
 from cppcl.methods import make_method
 from storage import Recipe, Store, Writer
 from tasks.cluster.running import send_event
-from tasks.progress import Progress, listening, saying_convergence
+from tasks.progress import Progress, listening, logging_convergence
 from tasks.workers.checkpoint import fit_with_checkpoints
 from tasks.workers.reading import TrainingSamples
 
@@ -33,13 +33,13 @@ class Training:
         Of the `train` artifact.
     samples : sequence of TrainingSamples
         Sketches and images to learn from.
-    what : str
+    label : str
         Which piece of the stage this is, for progress.
     """
 
     recipe: Recipe
     samples: Sequence[TrainingSamples]
-    what: str
+    label: str
 
     def memory(self, store: Store) -> int:
         """Bytes that it will need at most, by what was measured."""
@@ -55,7 +55,7 @@ class Training:
         self, store: Store, writer: Writer, show: Callable[[float], None] | None = None
     ) -> None:
         """Fill a writer with what the method learned."""
-        recipe, what = self.recipe, self.what
+        recipe, label = self.recipe, self.label
         parameters: Any = recipe.parameters
         curricula = recipe.inputs.get("curricula")
         arguments = (
@@ -64,13 +64,13 @@ class Training:
             *(s.curriculum(store, curricula) for s in self.samples),
         )
         method = make_method(parameters["method"], **parameters["options"])
-        with saying_convergence(what):
+        with logging_convergence(label):
             try:
                 model = fit_with_checkpoints(
-                    method, arguments, writer, stage=recipe.stage, what=what, show=show
+                    method, arguments, writer, stage=recipe.stage, label=label, show=show
                 )
             except InputError as error:
-                raise InputError(f"{what}: {error}") from error
+                raise InputError(f"{label}: {error}") from error
         for name, values in model.to_arrays().items():
             writer.put_array(f"model.{name}", values)
         for name, values in model.history_.items():

@@ -128,8 +128,8 @@ def measure_finding() -> list[dict[str, Any]]:
         shares = [np.prod(box[2:] - box[:2]) for _, box in of_size]
         scores = scorer.transform([picture for picture, _ in of_size])[:, 0]
         rest["size"] = float(spearmanr(shares, scores).statistic)
-        what = " ".join(["scenes,", name, *map(str, options.values())])
-        entries.append(entry(what, statistics.median(times), **rest))
+        label = " ".join(["scenes,", name, *map(str, options.values())])
+        entries.append(entry(label, statistics.median(times), **rest))
     return entries
 
 
@@ -159,8 +159,8 @@ def measure_object_share(home: Path) -> list[dict[str, Any]]:
         scores = make_extractor(name, options).fit(pictures).transform(pictures)[:, 0]
         spent = (time.process_time() - started) / len(pictures)
         rest = {"photographs": len(pictures), "share": float(spearmanr(shares, scores).statistic)}
-        what = " ".join(["objects,", name, *options.values()])
-        entries.append(entry(what, spent, **rest))
+        label = " ".join(["objects,", name, *options.values()])
+        entries.append(entry(label, spent, **rest))
     return entries
 
 
@@ -172,8 +172,8 @@ def measure_pairs() -> list[dict[str, Any]]:
         scores, labels, v = rng.random(n), np.arange(n) % n_classes, rng.random(n)
         order = order_by_scores(scores, labels, scope="within_class")
         sampled = seconds(lambda s=scores, g=labels: pairs_from_scores(s, g, scope="within_class"))
-        what = f"{n:,} samples, {n_classes} classes"
-        entries.append(entry(f"sampled pairs, {what}", sampled, admissible=order.n_pairs))
+        label = f"{n:,} samples, {n_classes} classes"
+        entries.append(entry(f"sampled pairs, {label}", sampled, admissible=order.n_pairs))
         for curriculum in (AllPairs(order), Chain(order)):
             curriculum.smoothed_gradient(v, 1e-2)  # compiles
             spent = seconds(lambda c=curriculum, v=v: c.smoothed_gradient(v, 1e-2))
@@ -187,7 +187,7 @@ def measure_pairs() -> list[dict[str, Any]]:
                 )
                 found, expected = (c.smoothed_gradient(v, 1e-2) for c in (curriculum, explicit))
                 rest["relative_error"] = abs(found[0] / expected[0] - 1)
-            name = f"{type(curriculum).__name__}, {what}"
+            name = f"{type(curriculum).__name__}, {label}"
             entries.append(entry(name, spent, *peer, pairs=curriculum.n_pairs, **rest))
     return entries
 

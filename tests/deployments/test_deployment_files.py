@@ -267,5 +267,5 @@ def test_a_dask_cluster_by_these_commands_does_the_work(
     with cluster.session(f"tcp://127.0.0.1:{port}") as session:
         assert session.resource("cpu") == {"CPU": 1}
         assert session.memory_of_a_worker() == 3 * 2**30
-        done = list(cluster.run(len, ["a", "bb"], device="cpu", name="length", mend=""))
+        done = list(cluster.run(len, ["a", "bb"], device="cpu", name="length", hint=""))
     assert sorted(done) == [(0, 1), (1, 2)]

@@ -55,7 +55,7 @@ def hits_a_file(seed):
     shutil.copytree(harness.whole, folder / "store")
     hurt = damage.damage(folder / "store", seed, lambda path: True)
     shutil.rmtree(folder / "store")
-    return hurt.what == "file" and hurt.how == "flip a bit of"
+    return hurt.label == "file" and hurt.how == "flip a bit of"
 
 faults = {
     "publishing copies": lambda n: harness.stopped("kill", Fault(publishing[10 + n], "half")),

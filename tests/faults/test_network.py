@@ -306,7 +306,7 @@ def test_an_operator_is_told_the_settings() -> None:
 
 def test_settings_reach_a_process_by_its_environment() -> None:
     program = (
-        "import dask, distributed; from tasks import network;"
+        "import dask, distributed; from tasks.cluster import network;"
         "print([n for n, v in network.SETTINGS.items() if str(dask.config.get(n)) != str(v)])"
     )
     found = subprocess.run(

@@ -33,7 +33,7 @@ class PlainChain(Chain):
             arguments.get("rule"),
             arguments.get("modality"),
             arguments.get("extractor"),
-            arguments.get("what", "").split(",")[0],
+            arguments.get("label", "").split(",")[0],
         ]
         self.pieces.setdefault(" ".join(filter(None, words)), []).append(result)
         return self.record.add(result)

@@ -18,7 +18,7 @@ from flows.index import update_index
 from flows.promotion import retrain
 from flows.selection import Selection
 from flows.watching import going_on
-from tasks.progress import say
+from tasks.progress import log
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.flow
@@ -167,4 +167,4 @@ def test_remarks_outside_a_flow_go_to_nobody() -> None:
     from flows.watching import watched
 
     with watched("tiny"):
-        say("Dask dashboard: http://127.0.0.1:1/status")
+        log("Dask dashboard: http://127.0.0.1:1/status")

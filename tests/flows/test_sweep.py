@@ -67,7 +67,7 @@ def noting_trainings() -> Iterator[list[str]]:
 
     def note(progress: Progress) -> None:
         if progress.stage == "train" and progress.seconds and not progress.cached:
-            names.append(progress.what)
+            names.append(progress.label)
 
     with listening(note):
         yield names

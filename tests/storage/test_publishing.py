@@ -335,7 +335,7 @@ def test_same_recipe_gives_the_same_bytes(
 
 
 @pytest.mark.parametrize(
-    ("number", "mend"),
+    ("number", "hint"),
     [
         (errno.ENOSPC, "No space left on device. The disk is full: free some space"),
         (errno.EACCES, "Permission denied. Change the owner or mode"),
@@ -348,7 +348,7 @@ def test_refusal_by_the_file_system_names_place_and_mend(
     recipe: Recipe,
     monkeypatch: pytest.MonkeyPatch,
     number: int,
-    mend: str,
+    hint: str,
     target: str,
 ) -> None:
     open_path = Path.open
@@ -364,7 +364,7 @@ def test_refusal_by_the_file_system_names_place_and_mend(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "open", full)
-        with pytest.raises(StoreAccessError, match=mend) as caught:
+        with pytest.raises(StoreAccessError, match=hint) as caught:
             store.get_or_create(recipe, create)
     assert str(store.root) in str(caught.value)
     assert store.find(recipe.reference) is None

@@ -151,7 +151,7 @@ def test_flipped_bits_anywhere_are_found_and_named(store: Store, artifact: Artif
             path.write_bytes(original)
             assert problems, (path, position)
             assert all(problem.reference == artifact.reference for problem in problems)
-            assert any(str(path) in problem.what for problem in problems)
+            assert any(str(path) in problem.message for problem in problems)
             inside = path.relative_to(artifact.path).parts
             name = inside[1] if inside[0] == "arrays" else "/".join(inside).removeprefix("files/")
             assert name in {problem.name for problem in problems}
@@ -180,7 +180,7 @@ def test_deleted_chunk_is_named(store: Store, artifact: Artifact) -> None:
     assert artifact.rows("features", slice(0, 4)).shape == (4, 3)
     (problem,) = store.verify()
     assert (problem.reference, problem.name) == (artifact.reference, "features")
-    assert f"{chunk} is missing" in problem.what
+    assert f"{chunk} is missing" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_missing_file_is_named(store: Store, artifact: Artifact, inside: str) ->
     path = artifact.path / inside
     path.unlink()
     problems = store.verify([artifact.reference])
-    assert any(f"{path} is missing" in problem.what for problem in problems)
+    assert any(f"{path} is missing" in problem.message for problem in problems)
     reads = {"history.json": lambda a: a.bytes("history.json")}
     with pytest.raises(DamagedArtifactError, match=path.name):
         reads.get(path.name, lambda a: a.array("labels"))(

@@ -177,8 +177,8 @@ def test_a_store_that_may_only_be_read(tmp_path: Path, locks: bool) -> None:
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o755)
         shutil.rmtree(folder)
-    mend = "Permission denied. Change the owner or mode of the folder, or use another workspace."
-    expected = ["36.0 0", f"make {mend}", f"repair {mend}", f"collect {mend}"]
+    hint = "Permission denied. Change the owner or mode of the folder, or use another workspace."
+    expected = ["36.0 0", f"make {hint}", f"repair {hint}", f"collect {hint}"]
     assert done.stdout.splitlines() == expected, done.stderr
 
 

@@ -80,7 +80,7 @@ class Stages:
     ) -> Any:
         recipe = self.training(method, options, curricula)
         return train_method(
-            workspace=self.workspace, recipe=recipe, what=method, mode=mode
+            workspace=self.workspace, recipe=recipe, label=method, mode=mode
         ).reference
 
     def training(
@@ -118,7 +118,7 @@ class Stages:
             image_features=self.features["image"],
             curricula=curricula,
             grid=grid,
-            what="cprl",
+            label="cprl",
             **given | changes,
         )
 

@@ -214,7 +214,7 @@ class ResumingDownloader:
 
 
 class DiskErrors:
-    """A ``with`` block in which a full or read-only disk is told with its mend.
+    """A ``with`` block in which a full or read-only disk is told with a hint.
 
     Parameters
     ----------

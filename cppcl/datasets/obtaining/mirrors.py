@@ -70,7 +70,7 @@ class Listener:
         Tries and waits of downloads.
     """
 
-    say: Callable[[str], None] = _ignore
+    log: Callable[[str], None] = _ignore
     progress: Callable[[str, int, int], None] = _ignore
     patience: Patience = field(default_factory=Patience)
 
@@ -94,7 +94,7 @@ def obtain(archive: Archive, folder: Path, listener: Listener) -> Path:
     problems = []
     for url in archive.addresses:
         if not target.is_file():
-            listener.say(f"{archive.file}: from {url}")
+            listener.log(f"{archive.file}: from {url}")
         downloader = ResumingDownloader(
             folder / f"{archive.file}.part",
             patience=listener.patience,
@@ -117,7 +117,7 @@ def obtain(archive: Archive, folder: Path, listener: Listener) -> Path:
                 return target
             target.unlink()
             problems.append(f"{url}: what it gives is neither a ZIP nor a TAR archive")
-        listener.say(problems[-1])
+        listener.log(problems[-1])
     raise DataUnavailableError(
         "\n".join([f"{archive.file} could not be downloaded", *problems, archive.remark]).strip()
     )

@@ -124,7 +124,7 @@ class PublishedSet:
                 raise InputError(f"root {str(self.root)!r} is not a folder; give that of the data")
         elif status.missing:
             listener = listener or Listener()
-            listener.say(f"{self.title}: {self.terms}")
+            listener.log(f"{self.title}: {self.terms}")
             with alone(status.home):
                 self._download(directory, listener)
             status = self.status(directory)
@@ -267,7 +267,7 @@ class PublishedSet:
         except DiskFullError:
             raise
         except DataUnavailableError as error:
-            listener.say(str(error))
+            listener.log(str(error))
             return
         try:
             add_files(file, home, missing, listener=listener)

@@ -19,7 +19,7 @@ CHUNK = 1 << 14
 
 
 def check_binary(problem: PacingProblem) -> None:
-    """Refuse problems that have no binary form here, with the mend."""
+    """Refuse problems that have no binary form here, with a hint."""
     if problem.regularizer != "A":
         raise InputError(
             f"selection='binary' is a form of regulariser A, not of {problem.regularizer!r}; use "

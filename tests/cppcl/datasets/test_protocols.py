@@ -202,7 +202,7 @@ def test_qmul_takes_its_sketches_from_tuberlin_where_that_is_here(tmp_path):
     data_set = type("Offline", (made,), {"parts": tuple(_without_archives(made.parts))})()
     said = []
     with pytest.raises(DataUnavailableError):
-        data_set.fetch(tmp_path, Listener(say=said.append))
+        data_set.fetch(tmp_path, Listener(log=said.append))
     assert data_set.status(tmp_path).found["sketches"] == 12
     assert f"sketches: from {tmp_path / 'tuberlin'}" in said
 

@@ -27,7 +27,7 @@ class Hurt:
         return f"{self.how} {'/'.join(self.path.parts[-4:])}"
 
     @property
-    def what(self) -> str:
+    def label(self) -> str:
         """Kind of file."""
         name = self.path.name
         kinds = {"manifest.json": "manifest", "run.json": "run.json", "zarr.json": "Zarr metadata"}
@@ -38,9 +38,9 @@ class Hurt:
         parts = self.path.parts
         if parts[parts.index("store") + 1] != "features":
             return 0
-        if self.what in ("manifest", "run.json") or self.how == "swap":
+        if self.label in ("manifest", "run.json") or self.how == "swap":
             return N_BLOCKS
-        return int(self.what == "chunk")
+        return int(self.label == "chunk")
 
 
 def damage(root: Path, seed: int, eligible: Callable[[Path], bool]) -> Hurt | None:

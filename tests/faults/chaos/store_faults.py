@@ -53,7 +53,7 @@ def tree(root: Path) -> Tree:
 def inspect(root: Path, expected: Tree) -> list[str]:
     """What is published and is not what is expected; runs in a child."""
     store = Store(root)
-    wrong = [f"{p.reference} {p.name}: {p.what}" for p in store.verify()]
+    wrong = [f"{p.reference} {p.name}: {p.message}" for p in store.verify()]
     for artifact in store.artifacts():
         for path in artifact.path.rglob("*"):
             name = str(path.relative_to(root))
@@ -168,7 +168,7 @@ class Harness:
         outcome = Outcome("damage", "", "")
         with self.timed(outcome, self.whole) as root:
             hurt = damage.damage(root, draw, lambda path: ".partial" not in str(path))
-            outcome.where, outcome.detail = hurt.what, str(hurt)
+            outcome.where, outcome.detail = hurt.label, str(hurt)
             outcome.wrong += self.listed(partial(read_all, root))
             outcome.wrong += self.listed(partial(_found_and_repaired, root, str(hurt.path)))
             self.finish(root, outcome, blocks=hurt.blocks())
@@ -183,7 +183,7 @@ class Harness:
             n_calls = children.run(partial(_repair, probe, None)).value
             shutil.rmtree(probe)
             at = random.Random(draw).randrange(n_calls)
-            outcome.where, outcome.detail = hurt.what, f"{hurt}, kill at call {at} of {n_calls}"
+            outcome.where, outcome.detail = hurt.label, f"{hurt}, kill at call {at} of {n_calls}"
             outcome.wrong += unlike(
                 children.run(partial(_repair, root, Fault(at, "before"))), {"killed"}
             )
@@ -293,10 +293,10 @@ def _found_and_repaired(root: Path, path: str) -> list[str]:
     store = Store(root)
     # Of an intact chunk in the wrong place, the array is named.
     places = (path, path.rpartition("/")[0] + ": ")
-    named = any(place in problem.what for problem in store.verify() for place in places)
+    named = any(place in problem.message for problem in store.verify() for place in places)
     wrong = [] if named else [f"verification does not name {path}"]
     store.repair()
-    return wrong + [f"after the repair: {problem.what}" for problem in store.verify()]
+    return wrong + [f"after the repair: {problem.message}" for problem in store.verify()]
 
 
 def _repair(root: Path, fault: Fault | None) -> int:

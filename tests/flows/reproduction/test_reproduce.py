@@ -133,7 +133,7 @@ def reproduce(description: Path, place: Workspace, **changes: Any) -> Done:
 
     def note(progress: Progress) -> None:
         if progress.stage == "train" and progress.seconds and not progress.cached:
-            trained.append(progress.what)
+            trained.append(progress.label)
 
     with listening(note, said.append):
         state = run_reproduction(

@@ -90,7 +90,7 @@ class TestRoundTrip:
         name = next(name for name in objects(remote) if name.endswith("files/data"))
         put(remote, name, data[:-7] + b"\0" + data[-6:])
         (problem,) = problems_there(there)
-        assert problem.what == f"{remote.place(name)} was altered"
+        assert problem.message == f"{remote.place(name)} was altered"
 
     def test_arrays_can_be_read_where_they_are(
         self, here: Store, artifact: Artifact, remote: Remote, contents: dict[str, np.ndarray]
@@ -414,12 +414,12 @@ class TestDamage:
             put(remote, damaged, data)
         with pytest.raises(DamagedArtifactError) as caught:
             list(there.pull([artifact.reference]))
-        first, mend = str(caught.value).splitlines()
+        first, hint = str(caught.value).splitlines()
         assert first.startswith(remote.place(damaged))
-        assert f"cppcl store push {artifact.reference} --replace" in mend
+        assert f"cppcl store push {artifact.reference} --replace" in hint
         assert there.find_here(artifact.reference) is None
         (problem,) = problems_there(there)
-        assert problem.what == first
+        assert problem.message == first
 
         list(here.push([artifact.reference], replace=True))
         assert problems_there(there) == []

@@ -29,7 +29,7 @@ NOWHERE = Reference("features", "0" * 32)
 # Sends or fetches one object after the other, and at the third waits to be killed.
 MOVE_AND_STOP = """
 import sys
-from storage import Reference, Remote, Store, open_remote, transfer
+from storage import Reference, Remote, Store, open_remote; from storage.remote import transfer
 
 method, root, url, reference = sys.argv[1:]
 whole, calls = getattr(Remote, method), []

@@ -231,7 +231,7 @@ def test_a_scheduler_is_reached_by_tls(tmp_path: Path, monkeypatch: pytest.Monke
         address = there.scheduler_address
         assert address.startswith("tls://")
         with cluster.session(address, options=ClusterOptions(tls=Tls(**files))) as session:
-            done = cluster.run(abs, [-3], device="cpu", name="abs", mend="")
+            done = cluster.run(abs, [-3], device="cpu", name="abs", hint="")
             assert list(done) == [(0, 3)]
             assert session.memory_of_a_worker() > 0
 
@@ -250,7 +250,7 @@ def test_gpu_work_goes_to_gpu_workers_of_one_cluster(tmp_path: Path) -> None:
         found = {
             device: {
                 name
-                for _, name in cluster.run(where, range(6), device=device, name="where", mend="")
+                for _, name in cluster.run(where, range(6), device=device, name="where", hint="")
             }
             for device in ("cpu", "gpu")
         }

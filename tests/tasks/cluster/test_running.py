@@ -90,7 +90,7 @@ def test_extraction_without_a_session_says_what_to_do(monkeypatch: pytest.Monkey
 
 def test_no_jobs_need_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_sessions", [])
-    assert list(cluster.run(str, [], device="cpu", name="x", mend="")) == []
+    assert list(cluster.run(str, [], device="cpu", name="x", hint="")) == []
 
 
 def test_a_wrong_address_is_named() -> None:
@@ -121,7 +121,7 @@ def test_workers_have_the_memory_and_threads_that_were_declared(dask_cluster: An
 @pytest.mark.flow
 def test_results_come_with_the_place_of_their_job(dask_cluster: Any) -> None:
     jobs = [f"{number:x}" for number in range(30)]  # more than are in flight at once
-    done = cluster.run(partial(int, base=16), jobs, device="cpu", name="int", mend="")
+    done = cluster.run(partial(int, base=16), jobs, device="cpu", name="int", hint="")
     assert sorted(done) == [(number, number) for number in range(30)]
 
 
@@ -200,7 +200,7 @@ def test_every_message_of_a_worker_is_heard_in_order(dask_cluster: Any) -> None:
 
     heard: list[dict[str, Any]] = []
     with cluster.hearing("numbers", heard.append):
-        done = list(cluster.run(send_numbers, [0, 100], device="cpu", name="send", mend=""))
+        done = list(cluster.run(send_numbers, [0, 100], device="cpu", name="send", hint=""))
     assert sorted(done) == [(0, 0), (1, 100)]
     for first in (0, 100):
         of_it = [message for message in heard if first <= message["number"] < first + 50]

@@ -110,7 +110,7 @@ def run_on_hosts(ssh_server: SshServer) -> None:
 
     where = f"ssh://127.0.0.1:{ssh_server.port}"
     with cluster.session(where, workers=1, memory_per_worker="1GiB") as session:
-        done = list(cluster.run(who, range(3), device="cpu", name="who", mend=""))
+        done = list(cluster.run(who, range(3), device="cpu", name="who", hint=""))
         assert done == [(number, "cpu-0") for number in range(3)]
         assert session.memory_of_a_worker() == 2**30
     command = ssh_server.commands[-1]

@@ -10,7 +10,7 @@ from prefect.states import Completed, State, exception_to_failed_state
 
 from cppcl.errors import DataUnavailableError, InputError, PictureError, TooManyBadPicturesError
 from storage import DamagedArtifactError, Recipe, StoreAccessError, Writer
-from tasks.progress import Progress, listening, say, tell
+from tasks.progress import Progress, listening, log, tell
 from tasks.stages.contract import StageNotStoredError, produce, stage_task, worth_a_retry
 from tasks.stages.names import DESCRIPTIONS, STAGES
 from tasks.workspace import Workspace
@@ -62,7 +62,7 @@ def test_task_is_named_cached_only_on_a_hit(workspace: Workspace) -> None:
 
     def stage(mode: Any = "reuse") -> Any:
         return produce(
-            workspace.store, recipe, lambda w: w.put_json("n", 1), mode=mode, what="seed 0"
+            workspace.store, recipe, lambda w: w.put_json("n", 1), mode=mode, label="seed 0"
         )
 
     task = stage_task(stage)
@@ -81,7 +81,7 @@ def test_failed_computation_publishes_nothing(workspace: Workspace) -> None:
         raise InputError("no")
 
     with pytest.raises(InputError):
-        produce(workspace.store, recipe, create, mode="reuse", what="x")
+        produce(workspace.store, recipe, create, mode="reuse", label="x")
     assert workspace.store.find(recipe.reference) is None
 
 
@@ -89,9 +89,9 @@ def test_listeners_hear_only_within_their_block() -> None:
     heard: list[Any] = []
     with listening(heard.append, heard.append):
         tell(Progress("train", "cprl", 1, 2))
-        say("hello")
+        log("hello")
     tell(Progress("train", "cprl", 2, 2))
-    say("nobody")
+    log("nobody")
     assert heard == [Progress("train", "cprl", 1, 2), "hello"]
 
 

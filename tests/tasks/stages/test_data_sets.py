@@ -109,7 +109,7 @@ def test_downloads_are_shown_in_megabytes() -> None:
     with listening(on_progress=told.append):
         listener().progress("a.zip", 3_400_000, 25_000_000)
         listener().progress("unpacking a.zip", 3_400_000, 0)
-    assert [(p.what, p.done, p.total) for p in told] == [
+    assert [(p.label, p.done, p.total) for p in told] == [
         ("a.zip, MB", 3, 25),
         ("unpacking a.zip, MB", 3, 3),
     ]

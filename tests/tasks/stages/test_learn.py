@@ -174,7 +174,7 @@ def test_nothing_can_be_learned_from_no_pictures(learning: Learning, shapes: Pat
     for path in learning.paths("train_sketches"):
         spoil(shapes / path)
     with pytest.raises(InputError, match="sketch lks, here: none of the 0 training pictures"):
-        learning.learn(what="here")
+        learning.learn(label="here")
 
 
 @pytest.mark.parametrize(("gone", "message"), [(True, "not there any"), (False, "has changed")])

@@ -300,7 +300,7 @@ def test_rounds_are_told(stages: Any) -> None:
         stages.train("cprl", CPRL, None)
     steps = [(p.done, p.total) for p in heard if p.stage == "train"]
     assert steps == [(0, 1), (1, 4), (2, 4), (3, 4), (4, 4), (1, 1)]
-    assert {p.what for p in heard if p.stage == "train"} == {"cprl"}
+    assert {p.label for p in heard if p.stage == "train"} == {"cprl"}
 
 
 @pytest.mark.parametrize("curricula", [False, True])

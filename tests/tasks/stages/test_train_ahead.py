@@ -19,7 +19,7 @@ class Interrupted(BaseException):
 
 
 def recipes(stages: Any, named: dict[str, dict[str, Any]]) -> list[Any]:
-    return [(stages.training("cprl", options), what) for what, options in named.items()]
+    return [(stages.training("cprl", options), label) for label, options in named.items()]
 
 
 @pytest.mark.flow
@@ -38,8 +38,8 @@ def test_a_cluster_learns_what_one_process_learns(stages: Any, dask_cluster: Any
         assert there.path.stat().st_ino != file  # made anew
         assert {name: there.array(name).tobytes() for name in there.names} == bytes_before
         assert seconds[there.reference] > 0
-    for what in TWO:
-        *rounds, end = [(p.done, p.total) for p in heard if p.what == what]
+    for label in TWO:
+        *rounds, end = [(p.done, p.total) for p in heard if p.label == label]
         assert rounds == sorted(rounds)  # those that came before the end
         assert end == (1, 1)
     assert {p.stage for p in heard} == {"train"}
@@ -51,12 +51,12 @@ def test_a_cluster_learns_what_one_process_learns(stages: Any, dask_cluster: Any
 @pytest.mark.flow
 def test_rounds_are_told_while_they_are_learned(stages: Any, dask_cluster: Any) -> None:
     rounds = {"n_rounds": 500, "stop_when_selected": False}
-    long = {what: {**options, **rounds} for what, options in TWO.items()}
+    long = {label: {**options, **rounds} for label, options in TWO.items()}
     heard: list[Progress] = []
     with listening(heard.append):
         train_several(workspace=stages.workspace, recipes=recipes(stages, long))
     told = [p for p in heard if p.total == 500]
-    assert {p.what for p in told} <= set(TWO)
+    assert {p.label for p in told} <= set(TWO)
     assert len(told) > 10
 
 

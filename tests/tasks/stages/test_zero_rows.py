@@ -52,7 +52,7 @@ class Stages:
                 extractor=extractor,
                 options=options,
                 longest_side=40,
-                what="here",
+                label="here",
             ).reference
 
     def extract(self, extractor: str, learned: Any = None, **options: Any) -> Any:

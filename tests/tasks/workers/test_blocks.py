@@ -181,12 +181,12 @@ def test_what_is_not_done_is_cancelled(dask_cluster: Any) -> None:
 
     client = dask_cluster.client()
     jobs: Iterator[Any] = cluster.run(
-        wait, [0.0, *[600.0] * 20], device="cpu", name="wait", mend=""
+        wait, [0.0, *[600.0] * 20], device="cpu", name="wait", hint=""
     )
     assert next(jobs) == (0, 0.0)
     jobs.close()  # type: ignore[attr-defined]
     # Both workers are free again: what ran has seen that it is not wanted.
-    assert list(cluster.run(abs, [-1, -2], device="cpu", name="abs", mend=""))
+    assert list(cluster.run(abs, [-1, -2], device="cpu", name="abs", hint=""))
     left = client.run_on_scheduler(
         lambda dask_scheduler: [
             key for key in dask_scheduler.tasks if str(key).startswith("wait-")

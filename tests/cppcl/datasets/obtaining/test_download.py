@@ -293,7 +293,7 @@ def get(tmp_path, pauses):
 
     def run(*addresses, checksum=None, file="a.zip", remark="ask the authors"):
         said = []
-        listener = Listener(say=said.append, patience=pauses.patience(tries=2))
+        listener = Listener(log=said.append, patience=pauses.patience(tries=2))
         archive = Archive(file, addresses, checksum=checksum, remark=remark)
         return obtain(archive, tmp_path / "downloads", listener).read_bytes(), said
 

@@ -401,7 +401,7 @@ def test_downloaded_unpacked_and_read(name, files, server, tmp_path):
     drop = Answer(content, headers={"ETag": '"1"'}, drop=len(content) // 2)
     data_set = served(name, server, drop, Answer(content, headers={"ETag": '"1"'}))
     said = []
-    listener = Listener(say=said.append, patience=Patience(sleep=lambda seconds: None))
+    listener = Listener(log=said.append, patience=Patience(sleep=lambda seconds: None))
     root = data_set.fetch(tmp_path / "data", listener)
     assert data_set.terms in said[0]  # before anything is fetched
     assert server.sent["/all.zip"] == len(content)
@@ -427,7 +427,7 @@ def test_a_server_without_it_says_how_to_get_it(name, server, tmp_path):
     data_set = served(name, server, Answer(status=404))
     said = []
     with pytest.raises(DataUnavailableError, match="Missing: "):
-        data_set.fetch(tmp_path / "data", Listener(say=said.append, patience=Patience(tries=1)))
+        data_set.fetch(tmp_path / "data", Listener(log=said.append, patience=Patience(tries=1)))
     assert any("404" in line for line in said)
     assert [path for path, _ in server.requests] == ["/all.zip"]
 
