@@ -84,7 +84,7 @@ def test_nothing_is_started_before_it_is_needed() -> None:
 
 def test_extraction_without_a_session_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_sessions", [])
-    with pytest.raises(RuntimeError, match=r"tasks\.cluster\.session"):
+    with pytest.raises(RuntimeError, match=r"tasks\.cluster\.running\.session"):
         cluster.current()
 
 
