@@ -20,18 +20,46 @@ class Method(Protocol):
 
     The constructor takes keyword arguments only, typed, with defaults that JSON can hold: they
     are the options that a user sets, and all of them take part in the key of what is learned.
-    Codes of both modalities have one length and are compared by the cosine.
+    Codes of both modalities have one length and are compared by the cosine. A class that derives
+    from `cppcl.learning.estimator.Estimator` has the usual answers to what a method is asked
+    about itself.
 
     Attributes
     ----------
     version : int
         Raised whenever the numbers it returns change.
+    learns : bool
+        False for one that compares features as they are: `fit` then needs no training samples
+        beyond one, which tells the length of a row.
     history_ : dict of str to ndarray
         One value a round of training; empty for closed forms.
     """
 
     version: ClassVar[int]
+    learns: ClassVar[bool]
     history_: dict[str, NDArray[Any]]
+
+    @property
+    def uses_curricula(self) -> bool:
+        """True if `fit` with these options goes by the curricula that it is given."""
+        ...
+
+    @property
+    def uses_gpu(self) -> bool:
+        """True if these options ask for a GPU."""
+        ...
+
+    def memory(self, n_sketches: int, n_images: int, dimensions: tuple[int, int]) -> int:
+        """Bytes that `fit` needs at most, with so many samples of so many features.
+
+        Parameters
+        ----------
+        n_sketches, n_images : int
+            Training samples.
+        dimensions : tuple of int
+            Features of a sketch and of an image.
+        """
+        ...
 
     def fit(
         self,
@@ -52,7 +80,8 @@ class Method(Protocol):
         sketch_labels, image_labels : array_like, (K,) and (L,)
             Equal labels link a sketch with an image.
         sketch_curriculum, image_curriculum : Curriculum, optional
-            Which samples to take up before which; ignored by methods without pacing.
+            Which samples to take up before which; ignored by a method that does
+            not use them.
         links : array_like or sparse matrix, (K, L), optional
             Non-negative affinity that replaces the labels.
         """

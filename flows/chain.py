@@ -314,7 +314,7 @@ class Chain:
             training = training_recipe(
                 **samples,
                 **sides,
-                curricula=curricula if arguments.get("mu") else None,
+                curricula=curricula,
                 method=options.registered_name,
                 options=arguments,
                 tuning=tuning,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.learning.affinity import Within
-from cppcl.learning.estimator import Estimator
+from cppcl.learning.estimator import Estimator, training_memory
 from cppcl.learning.fitted import Learned
 from cppcl.learning.fitting import Curricula, code_samples, learn
 from cppcl.learning.graph import Normalize
@@ -260,6 +260,21 @@ class CPRL(Estimator):
         self.center_codes = check_flag("center_codes", center_codes)
         self.seed = check_number("seed", seed, least=0, whole=True)
         self._learned = Learned()
+
+    @property
+    def uses_curricula(self) -> bool:
+        """True if curricula have any weight."""
+        return self.mu > 0
+
+    @property
+    def uses_gpu(self) -> bool:
+        """True if codes and dictionaries are learned on a GPU."""
+        return self.device != "cpu"
+
+    def memory(self, n_sketches: int, n_images: int, dimensions: tuple[int, int]) -> int:
+        """Bytes that `fit` needs at most, for features and codes."""
+        sketch, image = (m + self.n_atoms for m in dimensions)
+        return training_memory(n_sketches * sketch + n_images * image)
 
     def training_options(self) -> TrainingOptions:
         """Options of the alternation."""

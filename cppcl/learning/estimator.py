@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from inspect import signature
-from typing import Any, Self
+from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from cppcl.errors import InputError
 from cppcl.validation import suggestion
@@ -15,7 +17,29 @@ class Estimator:
     The constructor stores every option, as it was given, under its own name, and refuses what is
     out of range; nothing else changes options but `set_params`. What a subclass learns has names
     that end in ``_``. `sklearn.base.clone` then makes an unfitted copy.
+
+    What a method says about itself (`cppcl.methods.Method`) has its usual answer here: it learns,
+    without curricula and on the CPU. A subclass to which that does not apply says otherwise.
     """
+
+    learns: ClassVar[bool] = True
+
+    @property
+    def uses_curricula(self) -> bool:
+        """True if `fit` with these options goes by curricula; here false."""
+        return False
+
+    @property
+    def uses_gpu(self) -> bool:
+        """True if these options ask for a GPU; here false."""
+        return False
+
+    def memory(self, n_sketches: int, n_images: int, dimensions: tuple[int, int]) -> int:
+        """Bytes that `fit` needs at most; here those of the features, and as many codes."""
+        n_sketch_features, n_image_features = dimensions
+        return training_memory(
+            n_sketches * 2 * n_sketch_features + n_images * 2 * n_image_features
+        )
 
     @classmethod
     def option_names(cls) -> list[str]:
@@ -50,6 +74,14 @@ class Estimator:
             if repr(value) != repr(defaults[name].default)
         ]
         return f"{type(self).__name__}({', '.join(given)})"
+
+
+def training_memory(n_values: int) -> int:
+    """Bytes that training needs with so many values of features and codes together.
+
+    3.5 times their own were measured with 224,000 samples.
+    """
+    return 4 * np.dtype(np.float32).itemsize * n_values
 
 
 def check_option_names(owner: str, options: dict[str, Any], known: list[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from prefect import task
 
-from cppcl.methods import make_method
+from cppcl.methods import Method, make_method
 from storage import Recipe, Reference, Store, Writer
 from tasks.cluster import running as cluster
 from tasks.prefect_progress import prefect_progress
@@ -21,9 +21,6 @@ from tasks.workers.training import TOPIC, Training, fit_stored
 from tasks.workspace import Workspace
 
 VERSION = "1"
-LEARNS_NOTHING = frozenset({"raw_cosine"})
-"""Methods that may have no training rows, as where all samples are queries or gallery."""
-
 MEND = "raise compute.memory_per_worker (what is done is kept)"
 
 
@@ -48,7 +45,7 @@ def training_recipe(
     sketch_features, image_features : Reference
         `extract` artifacts.
     curricula : Reference or None
-        Pairs, for a method that weighs them.
+        Pairs, left out where the method does not use them.
     method, options : str, dict
         What learns.
     target : {'groups', 'labels'}
@@ -62,13 +59,14 @@ def training_recipe(
         "sketch_features": sketch_features,
         "image_features": image_features,
     }
-    if curricula is not None:
+    made = make_method(method, **options)
+    if curricula is not None and made.uses_curricula:
         inputs["curricula"] = curricula
     if tuning is not None:
         inputs["tuning"] = tuning
     return Recipe(
         "train",
-        f"{VERSION}.{make_method(method, **options).version}",
+        f"{VERSION}.{made.version}",
         {"method": method, "options": options, "target": target},
         inputs,
     )
@@ -139,11 +137,11 @@ def train_several(
     store = workspace.store
     pending: list[Training] = []
     for recipe, label in recipes if mode != "require" else ():
-        options: Any = recipe.parameters["options"]
+        method = constructed(recipe)
         if (
             (mode == "force" or store.find(recipe.reference) is None)
-            and str(options.get("device", "cpu")) == "cpu"
-            and in_rounds(make_method(method_of(recipe), **options))
+            and not method.uses_gpu
+            and in_rounds(method)
         ):
             pending.append(training_of(store, recipe, label))
     memory = cluster.current().memory_of_a_worker() if pending else 0
@@ -188,7 +186,7 @@ def training_of(store: Store, recipe: Recipe, label: str) -> Training:
             "image": recipe.inputs["image_features"],
         },
         target=parameters["target"],
-        at_least_one=method_of(recipe) in LEARNS_NOTHING,
+        at_least_one=not constructed(recipe).learns,
     )
     return Training(recipe, samples, label)
 
@@ -196,6 +194,12 @@ def training_of(store: Store, recipe: Recipe, label: str) -> Training:
 def method_of(recipe: Recipe) -> str:
     """Registered name of the method that a recipe trains."""
     return str(recipe.parameters["method"])
+
+
+def constructed(recipe: Recipe) -> Method:
+    """Method of a `training_recipe`, not fitted."""
+    options: Any = recipe.parameters["options"]
+    return make_method(method_of(recipe), **options)
 
 
 def open_method(store: Store, reference: Reference) -> Any:

@@ -64,7 +64,7 @@ def tune_method(
     sketch_features, image_features : Reference
         `extract` artifacts.
     curricula : Reference or None
-        Pairs, for combinations that weigh them.
+        Pairs, left out where no combination uses them.
     method, options : str, dict
         What is tuned, and the options that the grid does not name.
     grid : dict
@@ -224,7 +224,8 @@ def n_combinations(job: Recipe) -> int:
 def uses_gpu(job: Recipe) -> bool:
     """Whether a combination of a job runs on a GPU."""
     combinations: Any = job.parameters["options"]
-    return any(str(options.get("device", "cpu")) != "cpu" for options in combinations)
+    method = str(job.parameters["method"])
+    return any(make_method(method, **options).uses_gpu for options in combinations)
 
 
 def best_options(store: Store, reference: Reference) -> dict[str, Any]:

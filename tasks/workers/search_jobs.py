@@ -45,10 +45,11 @@ def job_recipe(
     features : dict
         `extract` artifacts by role.
     curricula : Reference or None
-        Pairs, used where a combination weighs them.
+        Pairs, left out where no combination uses them.
     """
     inputs = {"folds": folds, **features}
-    if curricula is not None and any(options.get("mu") for options in job.options):
+    methods = [make_method(method, **options) for options in job.options]
+    if curricula is not None and any(made.uses_curricula for made in methods):
         inputs["curricula"] = curricula
     parameters = {
         "method": method,
@@ -57,7 +58,7 @@ def job_recipe(
         "score": score,
         "metric": metric,
     }
-    version = f"{VERSION}.{make_method(method, **job.options[0]).version}"
+    version = f"{VERSION}.{methods[0].version}"
     return Recipe("fold-scores", version, parameters, inputs)
 
 

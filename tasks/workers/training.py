@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from cppcl.errors import InputError
-from cppcl.methods import make_method
+from cppcl.methods import Method, make_method
 from storage import Recipe, Store, Writer
 from tasks.cluster.running import send_event
 from tasks.progress import Progress, listening, logging_convergence
@@ -18,9 +18,6 @@ from tasks.workers.reading import TrainingSamples
 
 TOPIC = "cppcl-training"
 """Of the events by which a worker tells progress; each is the fields of a `Progress`."""
-
-MEMORY_FACTOR = 4
-"""Peak memory of a training, in its features and codes together (3.5 with 224,000 samples)."""
 
 
 @dataclass(frozen=True)
@@ -42,28 +39,31 @@ class Training:
     label: str
 
     def memory(self, store: Store) -> int:
-        """Bytes that it will need at most, by what was measured."""
+        """Bytes that it will need at most, as the method declares."""
+        counts = [len(samples.rows) for samples in self.samples]
+        sketch, image = (
+            store.open(self.recipe.inputs[f"{samples.modality}_features"]).shape("features")[1]
+            for samples in self.samples
+        )
+        return self.method().memory(*counts, (sketch, image))
+
+    def method(self) -> Method:
+        """Construct the method, not fitted."""
         parameters: Any = self.recipe.parameters
-        atoms = int(parameters["options"].get("n_atoms", 0))
-        total = 0
-        for side in self.samples:
-            features = store.open(self.recipe.inputs[f"{side.modality}_features"])
-            total += len(side.rows) * (features.shape("features")[1] + atoms)
-        return MEMORY_FACTOR * 4 * total
+        return make_method(parameters["method"], **parameters["options"])
 
     def fit(
         self, store: Store, writer: Writer, show: Callable[[float], None] | None = None
     ) -> None:
         """Fill a writer with what the method learned."""
         recipe, label = self.recipe, self.label
-        parameters: Any = recipe.parameters
         curricula = recipe.inputs.get("curricula")
         arguments = (
             *(s.features(store, recipe.inputs[f"{s.modality}_features"]) for s in self.samples),
             *(s.labels for s in self.samples),
             *(s.curriculum(store, curricula) for s in self.samples),
         )
-        method = make_method(parameters["method"], **parameters["options"])
+        method = self.method()
         with logging_convergence(label):
             try:
                 model = fit_with_checkpoints(

@@ -288,3 +288,21 @@ def test_labels_that_say_nothing_are_named(name):
     for missing in (None, float("nan")):
         with pytest.raises(InputError, match=f"image_labels: label {missing} of row 59"):
             make(name).fit(sketches, images, range(60), [*range(59), missing])
+
+
+@methods
+def test_a_method_says_what_it_needs(name):
+    method = make(name)
+    assert isinstance(method.uses_curricula, bool)
+    assert isinstance(method.uses_gpu, bool)
+    small, large = (method.memory(n, n, (20, 20)) for n in (60, 6000))
+    assert 0 < small < large
+
+
+def test_curricula_are_used_by_their_weight_and_a_gpu_by_the_device():
+    assert make("cprl").uses_curricula
+    assert not make("cprl", mu=0).uses_curricula
+    gpu = make("cprl", device="cuda", code_solver="gradient")
+    assert [gpu.uses_gpu, make("cprl").uses_gpu] == [True, False]
+    assert [name for name in METHODS if make(name).uses_curricula] == ["cprl"]
+    assert [name for name in METHODS if not make(name).learns] == ["raw_cosine"]
