@@ -5,7 +5,7 @@
 """
 
 from storage.artifact import Artifact
-from storage.blocks import write_block
+from storage.blocks import read_zarr, write_block
 from storage.errors import (
     BlockError,
     DamagedArtifactError,
@@ -18,8 +18,6 @@ from storage.errors import (
     StoreInUseError,
     UnknownReferenceError,
 )
-from storage.foreign import read_zarr
-from storage.notes import write_block_note
 from storage.recipe import JSON, Recipe, Reference, canonical_json
 from storage.remote.inventory import Inventory
 from storage.remote.objects import Remote
@@ -27,6 +25,7 @@ from storage.remote.transfer import Transfer
 from storage.remote.url import open_remote
 from storage.repair import Repair
 from storage.store import Outcome, Store
+from storage.unfinished import write_block_note
 from storage.verification import Problem
 from storage.writer import Writer
 

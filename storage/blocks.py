@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from storage.errors import BlockError, DamagedArtifactError
+from storage.errors import BlockError, DamagedArtifactError, StoreError
 from storage.files import check_name, explained, says_damage, write_atomically
 
 METADATA = "zarr.json"
@@ -361,3 +361,23 @@ def write_block(path: str | Path, name: str, block: int, values: npt.NDArray[Any
             f"but got {values.dtype} of shape {values.shape}"
         )
     StoredArray(folder, layout, "").write_block(block, values)
+
+
+def read_zarr(path: str | Path) -> npt.NDArray[Any]:
+    """Return a Zarr array from outside the store, whole.
+
+    Raises
+    ------
+    StoreError
+        If the folder is no Zarr array, with a hint.
+    """
+    import zarr
+
+    try:
+        array = zarr.open_array(str(path), mode="r")
+        values = np.asarray(array[...])
+    except Exception as error:  # zarr raises errors of many kinds for what is no array
+        raise StoreError(
+            f"{path} cannot be read as a Zarr array ({error}); give the folder of one array"
+        ) from error
+    return values

@@ -25,7 +25,7 @@ from storage.recipe import plain
 TEMPORARY_SUFFIX = ".partial"
 _SYNCING = 8
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_MENDS = {
+_HINTS = {
     errno.ENOSPC: "The disk is full: free some space ('cppcl store gc' removes what no run needs)"
     " and run again; what is written so far is kept",
     errno.EDQUOT: "The disk quota is used up: free some space and run again",
@@ -48,10 +48,10 @@ def explained(path: Path) -> Iterator[None]:
     except StoreAccessError:
         raise
     except OSError as error:
-        if error.errno not in _MENDS:
+        if error.errno not in _HINTS:
             raise
         where = error.filename or path
-        message = f"{where}: {error.strerror}. {_MENDS[error.errno]}."
+        message = f"{where}: {error.strerror}. {_HINTS[error.errno]}."
         raise StoreAccessError(message) from error
 
 

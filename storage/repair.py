@@ -8,13 +8,12 @@ import shutil
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from storage.artifact import MANIFEST, Artifact, contents
 from storage.blocks import METADATA, Layout, StoredArray, array_folder
 from storage.errors import DamagedArtifactError
 from storage.files import (
-    TEMPORARY_SUFFIX,
     discard,
     explained,
     sealed,
@@ -22,12 +21,10 @@ from storage.files import (
     unseal,
     write_atomically,
 )
-from storage.notes import restore_notes
+from storage.folder import StoreFolder
 from storage.recipe import Reference
+from storage.unfinished import restore_notes
 from storage.verification import problems, remove_strays
-
-if TYPE_CHECKING:
-    from storage.store import Store
 
 ORIGINAL = "original.json"
 logger = logging.getLogger(__name__)
@@ -44,7 +41,7 @@ class Repair(NamedTuple):
         Blocks, by array, that the next run of the stage makes again; None where it makes the
         whole artifact again.
     whole : bool
-        Whether the artifact is whole as it is, and no run has to follow.
+        True if the artifact is whole as it is, and no run has to follow.
     """
 
     reference: Reference
@@ -52,9 +49,9 @@ class Repair(NamedTuple):
     whole: bool
 
 
-def repair(store: Store, reference: Reference) -> Repair | None:
+def repair(folder: StoreFolder, reference: Reference) -> Repair | None:
     """Mend one artifact as `Store.repair` says; the caller holds its lock."""
-    artifact = Artifact(reference, store.path(reference))
+    artifact = Artifact(reference, folder.path(reference))
     if not artifact.path.is_dir() or not problems(artifact):
         return None
     with explained(artifact.path):
@@ -68,9 +65,9 @@ def repair(store: Store, reference: Reference) -> Repair | None:
             if not problems(artifact):
                 return Repair(reference, {}, whole=True)
             if blocks := _missing_blocks(artifact):
-                _reopen(artifact, blocks, store.trash)
+                _reopen(artifact, blocks, folder)
                 return Repair(reference, blocks, whole=False)
-        discard(artifact.path, store.trash)
+        discard(artifact.path, folder.trash)
     return Repair(reference, None, whole=False)
 
 
@@ -102,7 +99,7 @@ def _missing_blocks(artifact: Artifact) -> dict[str, list[int]]:
     return arrays
 
 
-def _reopen(artifact: Artifact, blocks: Mapping[str, list[int]], trash: Path) -> None:
+def _reopen(artifact: Artifact, blocks: Mapping[str, list[int]], folder: StoreFolder) -> None:
     """Make an unfinished artifact of a damaged one.
 
     Whenever this is killed, what is left is damaged, so that the next call goes on, or unfinished
@@ -110,25 +107,25 @@ def _reopen(artifact: Artifact, blocks: Mapping[str, list[int]], trash: Path) ->
     """
     path, manifest, run = artifact.path, artifact.manifest, artifact.run
     for name, numbers in blocks.items():
-        folder = array_folder(path, name)
+        array = array_folder(path, name)
         layout = Layout.from_entry(manifest["arrays"][name])
         for block in numbers:
-            (folder / layout.chunk_name(block)).unlink(missing_ok=True)
-        metadata = folder / METADATA
+            (array / layout.chunk_name(block)).unlink(missing_ok=True)
+        metadata = array / METADATA
         if not metadata.is_file() or sha256_of_file(metadata)[0] != run["metadata_sha256"][name]:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(array, ignore_errors=True)
     restore_notes(path, run["block_notes"])
     original = {"arrays": manifest["arrays"], "files": manifest["files"], "blocks": dict(blocks)}
     write_atomically(path / ORIGINAL, sealed(original))
-    partial = path.with_name(path.name + TEMPORARY_SUFFIX)
+    partial = folder.partial(artifact.reference)
     if partial.exists():
-        discard(partial, trash)
+        discard(partial, folder.trash)
     path.rename(partial)
     (partial / MANIFEST).unlink()
 
 
 def finish_sealed(reference: Reference, partial: Path) -> bool:
-    """Whether an unfinished artifact is whole: its maker was killed just before publishing it.
+    """True if an unfinished artifact is whole: its run was killed just before publishing it.
 
     Then only what does not belong to it is removed; otherwise, only its manifest.
     """

@@ -1,23 +1,23 @@
-"""The store: a folder of artifacts, addressed by what they were made from."""
+"""The store: makes, finds, checks, repairs, collects and exchanges artifacts in a folder."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from storage import collection, verification
 from storage.artifact import Artifact
-from storage.errors import DamagedArtifactError, MissingArtifactError, UnknownReferenceError
-from storage.files import TEMPORARY_SUFFIX, discard, locked, publish
-from storage.recipe import KEY_LENGTH, Recipe, Reference, check_stage, is_key, is_stage
-from storage.remote import exchange
+from storage.collection import collect
+from storage.errors import MissingArtifactError, RemoteURLError, UnknownReferenceError
+from storage.files import discard, locked, publish
+from storage.folder import StoreFolder
+from storage.recipe import KEY_LENGTH, Recipe, Reference
+from storage.remote import transfer
 from storage.remote.objects import Remote
 from storage.remote.transfer import Transfer
 from storage.repair import Repair, finish_sealed, repair
-from storage.verification import Problem
+from storage.verification import Problem, problems
 from storage.writer import Writer
 
 logger = logging.getLogger(__name__)
@@ -31,14 +31,14 @@ class Outcome(NamedTuple):
     artifact : Artifact
         The published artifact.
     cached : bool
-        Whether it was there already (made earlier, or by a run that was waited for).
+        True if it was there already (made earlier, or by a run that was waited for).
     """
 
     artifact: Artifact
     cached: bool
 
 
-class Store:
+class Store(StoreFolder):
     """Artifacts below one folder, ``<root>/<stage>/<key>/``.
 
     Any number of processes, on any machines that share the file system, may use a store at the
@@ -51,8 +51,9 @@ class Store:
     remote : Remote, optional
         Keeps artifacts elsewhere too: what is not here is fetched from it, and what is made here
         is sent to it. Where that fails, work goes on with what is here.
-    remark : callable, optional
-        Is told, in a line, where work goes on without the remote; by default, a warning is logged.
+    log : callable, optional
+        Called with a line where work goes on without the remote; by default, it is a warning of
+        this module's logger.
     """
 
     def __init__(
@@ -60,16 +61,10 @@ class Store:
         root: str | Path,
         *,
         remote: Remote | None = None,
-        remark: Callable[[str], None] = logger.warning,
+        log: Callable[[str], None] = logger.warning,
     ) -> None:
-        self.root, self.remote, self.remark = Path(root), remote, remark
-
-    def __repr__(self) -> str:
-        return f"Store({str(self.root)!r})"
-
-    def path(self, reference: Reference) -> Path:
-        """Return where the artifact of `reference` lies, or would."""
-        return self.root / reference.stage / reference.key
+        super().__init__(root)
+        self.remote, self.log = remote, log
 
     def find(self, reference: Reference) -> Artifact | None:
         """Return the artifact, or None if it was not made yet; fetch it if the remote has it.
@@ -81,26 +76,9 @@ class Store:
         StoreAccessError
             It is to be fetched, and the disk is full or may not be written.
         """
-        return self.find_here(reference) or exchange.fetched(self, reference)
-
-    def find_here(self, reference: Reference) -> Artifact | None:
-        """Return the artifact, or None if it is not in this folder, whatever the remote has.
-
-        Raises
-        ------
-        DamagedArtifactError
-            It is here, but its manifest is damaged.
-        """
-        artifact = Artifact(reference, self.path(reference))
-        if not artifact.path.is_dir():
-            return None
-        try:
-            _ = artifact.manifest
-        except DamagedArtifactError:
-            if not artifact.path.is_dir():  # collected this very moment
-                return None
-            raise
-        return artifact
+        if found := self.find_here(reference):
+            return found
+        return transfer.fetched(self, self.remote, reference, self.log) if self.remote else None
 
     def open(self, reference: Reference) -> Artifact:
         """Return the artifact.
@@ -203,55 +181,22 @@ class Store:
         with self.in_use(), locked(self.lock(reference)):
             if not force and (found := self.find_here(reference)):
                 return Outcome(found, cached=True)
-            destination = self.path(reference)
-            partial = destination.with_name(reference.key + TEMPORARY_SUFFIX)
+            partial = self.partial(reference)
             if force and partial.exists():
                 discard(partial, self.trash)
             if not finish_sealed(reference, partial):
                 writer = Writer(partial, recipe)
                 create(writer)
                 writer.seal()
-            publish(partial, destination, self.trash)
-        exchange.sent(self, reference)
+            publish(partial, self.path(reference), self.trash)
+        if self.remote:
+            transfer.sent(self, self.remote, reference, self.log)
         return Outcome(self.open(reference), cached=False)
-
-    def lock(self, reference: Reference) -> Path:
-        """Return the file that whoever makes or changes an artifact holds."""
-        return self.root / "locks" / f"{reference.stage}-{reference.key}.lock"
-
-    @contextlib.contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Keep the store from being collected, for example between the stages of a run.
-
-        Shared by any number of runs; freed by the operating system if the process is killed.
-        """
-        with locked(self.run_lock, shared=True):
-            yield
-
-    def references(self, stage: str | None = None) -> Iterator[Reference]:
-        """Iterate over what is published, by stage and key, without opening anything."""
-        if stage is not None:
-            check_stage(stage)
-        if not self.root.is_dir():
-            return
-        for folder in sorted(self.root.iterdir()):
-            if is_stage(folder.name) and folder.is_dir() and stage in (None, folder.name):
-                for path in sorted(folder.iterdir()):
-                    if is_key(path.name) and path.is_dir():
-                        yield Reference(folder.name, path.name)
-
-    def artifacts(self, stage: str | None = None) -> Iterator[Artifact]:
-        """Iterate over the published artifacts, by stage and key.
-
-        Damaged ones are included: asking one for its manifest raises `DamagedArtifactError`.
-        """
-        for reference in self.references(stage):
-            yield Artifact(reference, self.path(reference))
 
     def verify(self, references: Iterable[Reference] | None = None) -> list[Problem]:
         """Check every byte of the given artifacts, or of all, and return what is wrong."""
         chosen = list(self.references()) if references is None else list(references)
-        return [p for r in chosen for p in verification.problems(Artifact(r, self.path(r)))]
+        return [p for r in chosen for p in problems(Artifact(r, self.path(r)))]
 
     def repair(self, references: Iterable[Reference] | None = None) -> list[Repair]:
         """Mend what `verify` finds in the given artifacts, or in all.
@@ -297,7 +242,7 @@ class Store:
             An artifact is damaged here.
         """
         chosen = self.references() if references is None else references
-        return exchange.push(self, chosen, replace=replace)
+        return transfer.push(self, self._chosen_remote(), chosen, replace=replace)
 
     def pull(self, references: Iterable[Reference]) -> Iterator[Transfer]:
         """Fetch artifacts from the remote, each after what it was made from.
@@ -314,7 +259,7 @@ class Store:
         DamagedArtifactError
             Objects of the remote are missing or damaged; the message names them.
         """
-        return exchange.pull(self, references)
+        return transfer.pull(self, self._chosen_remote(), references)
 
     def verify_remote(
         self, references: Iterable[Reference] | None = None
@@ -328,7 +273,7 @@ class Store:
         RemoteError
             The remote cannot be reached, or refuses.
         """
-        return exchange.verify(self, references)
+        return transfer.verify(self._chosen_remote(), references)
 
     def gc(self, keep: Iterable[Reference], *, dry_run: bool = False) -> list[Path]:
         """Remove what nothing in `keep` was made from, and what interrupted runs left.
@@ -352,14 +297,11 @@ class Store:
         DamagedArtifactError
             What an artifact to keep was made from cannot be read.
         """
-        return collection.collect(self, keep, dry_run=dry_run)
+        return collect(self, keep, dry_run=dry_run)
 
-    @property
-    def trash(self) -> Path:
-        """Where folders go, by one rename, before they are deleted."""
-        return self.root / ".trash"
-
-    @property
-    def run_lock(self) -> Path:
-        """Held, shared, by every run that writes and, alone, by the garbage collection."""
-        return self.root / "locks" / "runs.lock"
+    def _chosen_remote(self) -> Remote:
+        if self.remote is None:
+            raise RemoteURLError(
+                "this store has no remote: set CPPCL_REMOTE, or give --remote URL"
+            )
+        return self.remote

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from storage.artifact import MANIFEST, RUN
 from storage.blocks import METADATA, Layout, StoredArray, array_folder
-from storage.checkpoint import load_checkpoint, save_checkpoint
 from storage.errors import BlockError, DamagedArtifactError
 from storage.files import (
     check_name,
@@ -29,9 +28,16 @@ from storage.files import (
     sha256_of_file,
     write_atomically,
 )
-from storage.notes import has_note, note_folder, noted_blocks, read_note
 from storage.recipe import Recipe, plain
 from storage.repair import compared
+from storage.unfinished import (
+    has_note,
+    load_checkpoint,
+    note_folder,
+    noted_blocks,
+    read_note,
+    save_checkpoint,
+)
 from storage.verification import remove_strays
 
 RECIPE = "recipe.json"

@@ -39,7 +39,7 @@ class Workspace:
         """Artifacts, here and in the remote that ``$CPPCL_REMOTE`` names."""
         url = os.environ.get(REMOTE)
         remote = remote_of(url, REMOTE) if url else None
-        return Store(self.root / "store", remote=remote, remark=log)
+        return Store(self.root / "store", remote=remote, log=log)
 
     @property
     def data(self) -> Path:

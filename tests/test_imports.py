@@ -30,6 +30,44 @@ def test_imports_inside_functions_count(graph: grimp.ImportGraph) -> None:
     assert "distributed" in graph.find_modules_directly_imported_by("tasks.cluster.running")
 
 
+def circles(graph: grimp.ImportGraph) -> list[list[str]]:
+    """Groups of modules each of which imports, directly or not, every other of its group."""
+    found: list[list[str]] = []
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    pending: list[str] = []  # not yet in a group
+
+    def visit(module: str) -> None:
+        number[module] = lowest[module] = len(number)
+        pending.append(module)
+        for imported in sorted(graph.find_modules_directly_imported_by(module)):
+            if imported not in number:
+                visit(imported)
+            if imported in pending:
+                lowest[module] = min(lowest[module], lowest[imported])
+        if lowest[module] == number[module]:
+            group = pending[pending.index(module) :]
+            del pending[len(pending) - len(group) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for module in sorted(graph.modules):
+        if module not in number:
+            visit(module)
+    return found
+
+
+def test_no_import_circle(graph: grimp.ImportGraph) -> None:
+    assert circles(graph) == []
+
+
+def test_an_import_circle_is_found() -> None:
+    graph = grimp.ImportGraph()
+    for importer, imported in ("ab", "bc", "ca", "cd", "de", "xa"):
+        graph.add_import(importer=importer, imported=imported)
+    assert circles(graph) == [["a", "b", "c"]]
+
+
 @pytest.mark.parametrize(
     ("source", "target"),
     [

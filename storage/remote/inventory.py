@@ -51,7 +51,7 @@ class Inventory:
 
     @classmethod
     def parse(cls, data: bytes, reference: Reference, place: str, hint: str) -> Inventory:
-        """Return what `document` gave; `place` and `mend` are for the error.
+        """Return what `document` gave; `place` and `hint` are for the error.
 
         Raises
         ------

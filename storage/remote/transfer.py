@@ -1,4 +1,8 @@
-"""Sending one artifact to a remote and fetching one; whatever stops either, the next goes on."""
+"""What a folder of artifacts and a remote send each other; what is cut off, the next call goes on.
+
+`fetched` and `sent` are for a run, which goes on without the remote; `push`, `pull` and `verify`
+are for whoever asks for them.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +16,18 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from storage.artifact import MANIFEST, Artifact, contents
-from storage.errors import DamagedArtifactError
+from storage.errors import DamagedArtifactError, MissingArtifactError, RemoteError
 from storage.files import (
     TEMPORARY_SUFFIX,
+    discard,
     explained,
+    locked,
+    publish,
     sealed,
     sha256_of_file,
     write_atomically,
 )
+from storage.folder import StoreFolder
 from storage.recipe import Reference
 from storage.remote.inventory import Entry, Inventory
 from storage.remote.objects import N_CONNECTIONS, FlawedObjectError, Remote, Stored
@@ -47,6 +55,168 @@ class Transfer(NamedTuple):
     outcome: Literal["moved", "there", "other", "missing"]
     n_files: int = 0
     n_bytes: int = 0
+
+
+def fetched(
+    folder: StoreFolder, remote: Remote, reference: Reference, log: Callable[[str], None]
+) -> Artifact | None:
+    """Fetch what a run looks for and the remote has; where that fails, go on without."""
+    if remote.rests("read"):
+        return None
+    try:
+        inventory = remote.inventory(reference)
+        if inventory is not None:
+            _pull(folder, remote, reference, inventory)
+        remote.worked("read")
+    except (RemoteError, DamagedArtifactError) as error:
+        if isinstance(error, RemoteError):
+            remote.failed("read")
+        log(f"going on without the remote: {error}")
+        return None
+    return folder.find_here(reference) if inventory else None
+
+
+def sent(
+    folder: StoreFolder, remote: Remote, reference: Reference, log: Callable[[str], None]
+) -> None:
+    """Send what a run published, and what it was made from; where that fails, go on without."""
+    if remote.rests("write"):
+        return
+    try:
+        for step in _in_order([reference], lambda r: _inputs_to_send(folder, remote, r)):
+            if step in remote.known and step != reference:
+                continue
+            if _push(folder, remote, step).outcome == "other":
+                log(
+                    f"{step} is in {remote.url} with other values, which stay; to replace them: "
+                    f"cppcl store push {step} --replace"
+                )
+        remote.worked("write")
+    except (RemoteError, DamagedArtifactError) as error:
+        if isinstance(error, RemoteError):
+            remote.failed("write")
+        log(f"kept here alone, send it later with 'cppcl store push': {error}")
+
+
+def _inputs_to_send(
+    folder: StoreFolder, remote: Remote, reference: Reference
+) -> Iterable[Reference]:
+    # What is there was sent after what it was made from.
+    if reference in remote.known or remote.inventory(reference) is not None:
+        return ()
+    here = folder.find_here(reference)
+    return here.inputs.values() if here else ()
+
+
+def push(
+    folder: StoreFolder, remote: Remote, references: Iterable[Reference], *, replace: bool
+) -> Iterator[Transfer]:
+    """Send artifacts, each after what it was made from, as `Store.push` says."""
+    chosen = list(references)
+
+    def inputs(reference: Reference) -> Iterable[Reference]:
+        here = folder.find_here(reference)
+        return here.inputs.values() if here else ()
+
+    for reference in _in_order(chosen, inputs):
+        yield _push(folder, remote, reference, check=True, anew=replace and reference in chosen)
+
+
+def pull(
+    folder: StoreFolder, remote: Remote, references: Iterable[Reference]
+) -> Iterator[Transfer]:
+    """Fetch artifacts, each after what it was made from, as `Store.pull` says."""
+    chosen, inventories = list(references), dict[Reference, Inventory | None]()
+
+    def inputs(reference: Reference) -> Iterable[Reference]:
+        here = folder.find_here(reference)
+        if here is not None:
+            return here.inputs.values()
+        found = inventories[reference] = remote.inventory(reference)
+        if found is None and reference in chosen:
+            raise _missing(remote, reference)
+        return found.inputs if found else ()
+
+    for reference in _in_order(chosen, inputs):
+        inventory = inventories.get(reference)
+        if inventory is not None:
+            yield _pull(folder, remote, reference, inventory)
+        else:
+            here = folder.find_here(reference) is not None
+            yield Transfer(reference, "there" if here else "missing")
+
+
+def verify(
+    remote: Remote, references: Iterable[Reference] | None
+) -> Iterator[tuple[Reference, list[Problem]]]:
+    """Read artifacts of the remote back, as `Store.verify_remote` says."""
+    for reference in remote.references() if references is None else references:
+        try:
+            inventory = remote.inventory(reference)
+        except DamagedArtifactError as error:
+            yield reference, [Problem(reference, MANIFEST, str(error))]
+            continue
+        if inventory is not None:
+            yield reference, _remote_problems(remote, reference, inventory)
+        elif references is not None:
+            raise _missing(remote, reference)
+
+
+def _push(
+    folder: StoreFolder,
+    remote: Remote,
+    reference: Reference,
+    *,
+    check: bool = False,
+    anew: bool = False,
+) -> Transfer:
+    with folder.in_use(), locked(folder.lock(reference)):
+        artifact = folder.find_here(reference)
+        if artifact is None:
+            return Transfer(reference, "missing")
+        return send(remote, artifact, check=check, anew=anew)
+
+
+def _pull(
+    folder: StoreFolder, remote: Remote, reference: Reference, inventory: Inventory
+) -> Transfer:
+    with folder.in_use(), locked(folder.lock(reference)):
+        if folder.find_here(reference) is not None:
+            return Transfer(reference, "there")
+        destination = folder.path(reference)
+        # Not the folder of an interrupted run: what is fetched is of one origin.
+        arriving = destination.with_name(f"{reference.key}.fetched{TEMPORARY_SUFFIX}")
+        done = fetch(remote, reference, inventory, arriving)
+        publish(arriving, destination, folder.trash)
+        unfinished = folder.partial(reference)
+        if unfinished.exists():
+            discard(unfinished, folder.trash)
+        return done
+
+
+def _missing(remote: Remote, reference: Reference) -> MissingArtifactError:
+    return MissingArtifactError(
+        f"{reference} is not in {remote.url}; see what is there with 'cppcl store ls --remote "
+        f"{remote.url}'"
+    )
+
+
+def _in_order(
+    references: Iterable[Reference], inputs: Callable[[Reference], Iterable[Reference]]
+) -> list[Reference]:
+    """Return the references and what they were made from, each once and after its inputs."""
+    order: dict[Reference, None] = {}
+    seen: set[Reference] = set()
+    pending = [(reference, False) for reference in reversed(list(references))]
+    while pending:
+        reference, its_inputs_are_done = pending.pop()
+        if its_inputs_are_done:
+            order[reference] = None
+        elif reference not in seen:
+            seen.add(reference)
+            pending.append((reference, True))
+            pending.extend((other, False) for other in inputs(reference))
+    return list(order)
 
 
 def send(
@@ -95,7 +265,7 @@ def send(
 
 
 def _is_whole(stored: Stored, entry: Entry, path: Path) -> bool:
-    """Whether an object that an interrupted call left is the file.
+    """True if an object that an interrupted call left is the file.
 
     The name of its folder says which bytes it should have; S3 tells the MD5 of those it has.
     """
@@ -140,13 +310,13 @@ def fetch(remote: Remote, reference: Reference, inventory: Inventory, path: Path
     return Transfer(reference, "moved", len(missing), n_bytes)
 
 
-def remote_problems(remote: Remote, reference: Reference, inventory: Inventory) -> list[Problem]:
+def _remote_problems(remote: Remote, reference: Reference, inventory: Inventory) -> list[Problem]:
     """Read every object of an artifact back, and return what is wrong."""
     folder = f"{reference}/{inventory.folder}"
 
     def check(name: str) -> Problem | None:
-        what = _receive(remote, f"{folder}/{name}", inventory.files[name], None)
-        return Problem(reference, name, what) if what else None
+        message = _receive(remote, f"{folder}/{name}", inventory.files[name], None)
+        return Problem(reference, name, message) if message else None
 
     return list(filter(None, _each(check, inventory.files)))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from storage import Recipe, Store, StoreAccessError, Writer, files
-from storage.checkpoint import load_checkpoint
+from storage.unfinished import load_checkpoint
 
 RECIPE = Recipe("train", "1", {"alpha": 0.1})
 STATE = {

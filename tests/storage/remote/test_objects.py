@@ -211,7 +211,7 @@ class TestInARun:
 
     def test_force_makes_it_anew(self, here: Store, there: Store, recipe: Recipe) -> None:
         remarks: list[str] = []
-        there.remark = remarks.append
+        there.log = remarks.append
         here.get_or_create(recipe, lambda writer: writer.put_text("text", "first"))
         outcome = there.get_or_create(recipe, lambda w: w.put_text("text", "second"), force=True)
         assert outcome.artifact.text("text") == "second"
@@ -463,7 +463,7 @@ class TestDamage:
         name = next(name for name in objects(here.remote) if name.endswith("c.1.0"))
         put(here.remote, name, b"x")
         remarks: list[str] = []
-        there.remark = remarks.append
+        there.log = remarks.append
         outcome = there.get_or_create(recipe, create)
         assert not outcome.cached
         assert there.verify() == []

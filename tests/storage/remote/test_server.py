@@ -145,7 +145,7 @@ class TestGone:
         url = server.make_bucket()
         Store(store.root, remote=open_remote(url)).get_or_create(recipe, create)
         remarks: list[str] = []
-        there = Store(tmp_path / "there", remote=open_remote(url), remark=remarks.append)
+        there = Store(tmp_path / "there", remote=open_remote(url), log=remarks.append)
         requests = kill_after(monkeypatch, "parts", 2, server)
         outcome = there.get_or_create(recipe, create)
         assert not outcome.cached
