@@ -323,6 +323,47 @@ def test_replacement_without_an_atomic_exchange(
     assert not files._exchange(store.root, artifact.path)
 
 
+@pytest.mark.parametrize("way", ["new", "exchange", "two renames"])
+def test_all_is_flushed_before_it_is_published_and_its_new_name_after(
+    store: Store,
+    recipe: Recipe,
+    create: Callable[[Writer], None],
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+) -> None:
+    destination = store.path(recipe.reference)
+    if way != "new":
+        store.get_or_create(recipe, create)
+    events: list[int | str] = []
+    fsync, rename, exchange = os.fsync, Path.rename, files._exchange
+
+    def flush(descriptor: int) -> None:
+        fsync(descriptor)
+        events.append(os.fstat(descriptor).st_ino)
+
+    def renamed(path: Path, target: Path) -> Path:
+        if target == destination:
+            events.append("published")
+        return rename(path, target)
+
+    def exchanged(first: Path, second: Path) -> bool:
+        if way == "two renames":
+            return False
+        events.append("published")
+        return exchange(first, second)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr(Path, "rename", renamed)
+    monkeypatch.setattr(files, "_exchange", exchanged)
+    store.get_or_create(recipe, create, force=True)
+    at = {event: number for number, event in enumerate(events)}
+    for path in [destination, *destination.rglob("*")]:
+        assert at[path.stat().st_ino] < at["published"], path
+        if path != destination:  # a folder is flushed after the files that it names
+            assert path.is_dir() or at[path.stat().st_ino] < at[path.parent.stat().st_ino], path
+    assert events[-2:] == ["published", destination.parent.stat().st_ino]
+
+
 def test_same_recipe_gives_the_same_bytes(
     tmp_path: Path, artifact: Artifact, recipe: Recipe, create: Callable[[Writer], None]
 ) -> None:
