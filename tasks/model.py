@@ -13,6 +13,7 @@ from cppcl.errors import InputError, PictureError
 from cppcl.pictures.decoding import Picture, decode_picture
 from cppcl.retrieval.exact import nearest
 from storage import Artifact, Reference
+from tasks.lineage import Lineage
 from tasks.stages.contract import StageResult
 from tasks.stages.encode import encode_features
 from tasks.stages.extract import extract_features, usable_rows
@@ -45,11 +46,11 @@ class Model:
 
     def __init__(self, workspace: Workspace, reference: Reference) -> None:
         self.workspace = workspace
-        self.codes = workspace.store.open(reference)
         store = workspace.store
-        self.training = store.open(self.codes.inputs["model"])
-        self.method: Any = open_method(store, self.training.reference)
-        self._image_features = store.open(self.codes.inputs["image_features"])
+        self.lineage = Lineage.of_codes(store, reference)
+        self.codes = self.lineage.codes
+        self.method: Any = open_method(store, self.lineage.training.reference)
+        self._image_features = store.open(self.lineage.encoded["image"])
         self.pictures: Pictures = open_pictures(store, self._image_features.inputs["table"])
 
     def search(self, picture: Path, k: int, *, photograph: bool = False) -> list[Match]:
@@ -78,7 +79,7 @@ class Model:
         """
         if k < 1:
             raise InputError(f"-k {k} must be at least 1")
-        spec = extractor_of(self.workspace.store.open(self.training.inputs["sketch_features"]))
+        spec = extractor_of(self.workspace.store.open(self.lineage.features["sketch"]))
         sketch = read_sketch(picture, spec.longest_side, photograph=photograph)
         extractor = spec.make(str(self.workspace.store.root))
         code = self.method.encode_sketches(extractor.transform([sketch]))
@@ -93,7 +94,7 @@ class Model:
                 f"gallery {self.codes.reference.key[:12]} holds no picture that could be read; "
                 "index another folder"
             )
-        metric: Any = self.workspace.metric_of(self.training.reference)
+        metric: Any = self.workspace.metric_of(self.lineage.training.reference)
         found, similarity = nearest(code, self.codes.rows("image_codes", rows), k, metric=metric)
         ranked = zip(found[0], similarity[0], strict=True)
         return [
@@ -163,8 +164,8 @@ def index_folder(
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the folder of the new pictures")
     store = workspace.store
-    training = store.open(store.open(model).inputs["model"])
-    features = store.open(training.inputs["image_features"])
+    lineage = Lineage.of_codes(store, model)
+    features = store.open(lineage.features["image"])
     fetched = publish_table(
         store,
         images_only(folder),
@@ -188,7 +189,7 @@ def index_folder(
     )
     encoded = encode_features(
         workspace=workspace,
-        model=training.reference,
+        model=lineage.training.reference,
         sketch_features=None,
         image_features=extracted.reference,
         label=f"gallery {folder.name}",

@@ -8,7 +8,8 @@ from typing import Any
 
 from cppcl.report.data import ProtocolResult, ReportData
 from cppcl.report.published import as_printed
-from cppcl.report.tables import Cell, Table, csv_text, is_percent, score_text, score_title
+from cppcl.report.tables import Cell, Table, is_percent, score_text, score_title
+from cppcl.report.writing import csv_text
 from cppcl.retrieval.comparison import Interval
 
 COMPARISONS = "comparisons.json"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.report.style import COLOURS, defaults, plain, png, tidy
 from cppcl.report.thumbnails import png_uri, thumbnail_uri
+from cppcl.report.writing import render_page
 
 DELTAS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
 """Thresholds at which pairs are counted, in standard deviations of the scores."""
@@ -98,12 +98,6 @@ def render_curricula(results: Sequence[CurriculumResult], protocol: str) -> tupl
     protocol : str
         Name that the figure is described by.
     """
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    text = files("cppcl.report").joinpath("templates/curricula.html").read_text(encoding="utf-8")
     histogram = histograms_png(results)
     shown = [
         {
@@ -123,8 +117,12 @@ def render_curricula(results: Sequence[CurriculumResult], protocol: str) -> tupl
         }
         for result in results
     ]
-    html = environment.from_string(text).render(
-        shown=shown, rhos=[f"{rho:g}" for rho in RHOS], uri=png_uri(histogram), protocol=protocol
+    html = render_page(
+        "curricula.html",
+        shown=shown,
+        rhos=[f"{rho:g}" for rho in RHOS],
+        uri=png_uri(histogram),
+        protocol=protocol,
     )
     return html, histogram
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.report.curricula import CurriculumResult
-from cppcl.report.pacing.data import PacingResult
+from cppcl.report.pacing import MethodPacing
 from cppcl.report.published import BesidePublished, PublishedScores
 from cppcl.retrieval.comparison import Difference, mean_interval, paired_difference
 from cppcl.retrieval.metrics import CONVENTION, RECALL_LEVELS, Evaluation
@@ -191,7 +191,7 @@ class ProtocolResult:
         What a publication reports of the same methods.
     curricula : sequence of CurriculumResult
         Of the modalities of one split, where methods were trained with any.
-    pacing : PacingResult, optional
+    pacing : MethodPacing, optional
         Of the first method that paces.
     """
 
@@ -203,7 +203,7 @@ class ProtocolResult:
     grid: ResultGrid | None = None
     published: PublishedScores | None = None
     curricula: Sequence[CurriculumResult] = ()
-    pacing: PacingResult | None = None
+    pacing: MethodPacing | None = None
 
     def __post_init__(self) -> None:
         if not self.methods:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cppcl.report.data import ProtocolResult, ResultGrid
-from cppcl.report.style import DASHES, defaults, line, plain, png, tidy
+from cppcl.report.style import DASHES, defaults, line, plain, png, tidy, whole_numbers
 from cppcl.report.thumbnails import thumbnail
 from cppcl.retrieval.metrics import RECALL_LEVELS
 
@@ -45,7 +45,7 @@ def cumulative_match_png(protocol: ProtocolResult) -> bytes | None:
         for number, name, curve in curves:
             axes.plot(np.arange(1, len(curve) + 1), 100 * curve, **line(number, name))
         axes.set(xlabel="k", ylabel="rank-k accuracy (%)", xlim=(1, None), ylim=(0, None))
-        _whole_numbers(axes)
+        whole_numbers(axes)
         _legend(axes)
         return png(figure)
 
@@ -68,7 +68,7 @@ def history_png(protocol: ProtocolResult) -> bytes | None:
                 style["linestyle"] = DASHES[kinds.index(curve) % len(DASHES)]
                 axes.plot(np.arange(1, len(values) + 1), values, marker=".", **style)
             axes.set_ylabel(plain(panel))
-            _whole_numbers(axes)
+            whole_numbers(axes)
             _legend(axes)
         all_axes[-1].set_xlabel("outer iteration")
         return png(figure)
@@ -117,12 +117,6 @@ def _figure(n_panels: int) -> tuple[Figure, list[Axes]]:
     for axes in panels:
         tidy(axes)
     return figure, list(panels)
-
-
-def _whole_numbers(axes: Axes) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
 def _legend(axes: Axes) -> None:

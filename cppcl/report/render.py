@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,9 @@ import numpy as np
 from cppcl.report import comparisons, figures, tables
 from cppcl.report.curricula import render_curricula
 from cppcl.report.data import LearnedFeatures, ProtocolResult, ReportData, ResultGrid
-from cppcl.report.pacing.render import render_pacing
+from cppcl.report.pacing import render_pacing
 from cppcl.report.thumbnails import png_uri, smaller_png, thumbnail_uri
+from cppcl.report.writing import render_page
 
 
 def render_report(data: ReportData) -> dict[str, bytes]:
@@ -57,7 +57,8 @@ def render_report(data: ReportData) -> dict[str, bytes]:
     configuration = yaml.safe_dump(
         dict(data.configuration), sort_keys=False, allow_unicode=True, width=88
     )
-    page = _template().render(
+    page = render_page(
+        "report.html",
         data=data,
         sections=sections,
         configuration=configuration,
@@ -79,16 +80,6 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         comparisons.COMPARISONS: comparisons.comparisons_json(data),
     }
     return {**{name: text.encode() for name, text in texts.items() if text}, **written}
-
-
-def _template() -> Any:
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    text = files("cppcl.report").joinpath("templates/report.html").read_text(encoding="utf-8")
-    return environment.from_string(text)
 
 
 def _figures(protocol: ProtocolResult) -> dict[str, bytes]:

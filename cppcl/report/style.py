@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Told apart by people who do not see colours as most do (Okabe and Ito), and in print by dashes.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 DASHES: Sequence[Any] = ("-", (0, (6, 2)), (0, (5, 1, 1, 1)), (0, (3, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 @contextmanager
@@ -34,6 +35,13 @@ def tidy(axes: Axes) -> None:
     axes.grid(color="0.9")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def whole_numbers(axes: Axes) -> None:
+    """Ticks of x at whole numbers alone."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
 def line(number: int, name: str) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cppcl.report.data import ProtocolResult, ReportData
+from cppcl.report.writing import csv_text
 from cppcl.retrieval.metrics import RECALL_LEVELS, summarise
 
 _MATCH_RANKS = (1, 2, 3, 5, 10, 20, 50)
@@ -182,15 +181,6 @@ def precision_recall_csv(data: ReportData) -> str:
         )
     ]
     return csv_text(("protocol", "method", "recall", "precision"), rows)
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Text of a CSV file."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def _score_keys(protocol: ProtocolResult) -> list[str]:

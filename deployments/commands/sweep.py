@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from cppcl.report.sweep.data import value_text
+from cppcl.report.sweep import value_text
 from deployments.commands.run import score_text
 from deployments.server import prefect_ready
 from deployments.terminal import Terminal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -19,7 +19,8 @@ from cppcl.retrieval.gallery import Gallery
 from deployments.serve.closeness import Closeness, answers, separate
 from deployments.serve.look import Look, look_of
 from deployments.web.pictures import PictureFile, Pictures
-from storage import Artifact, Recipe, Reference
+from storage import Artifact, Recipe, Reference, Store
+from tasks.lineage import Lineage
 from tasks.model import Model, extractor_of
 from tasks.stages import encode
 from tasks.stages.build_curricula import targets
@@ -83,12 +84,12 @@ class ServedModel:
         store = workspace.store
         self.name, self.reference, self.loaded_at = name, reference, time.time()
         model = Model(workspace, reference)
-        training = model.training
+        lineage = model.lineage
         self._method: Any = model.method
         self._lock = Lock()
-        sketch_features = store.open(training.inputs["sketch_features"])
+        sketch_features = store.open(lineage.features["sketch"])
         self._spec = extractor_of(sketch_features)
-        sketches = open_pictures(store, training.inputs["table"])
+        sketches = open_pictures(store, lineage.table)
         self.table = model.pictures.table
         if any(".npy#" in path for path in (*sketches.table.paths, *self.table.paths)):
             raise InputError(
@@ -96,8 +97,8 @@ class ServedModel:
                 "can be drawn; use 'cppcl run', or serve a model of pictures"
             )
         self._extractor = self._spec.make(str(store.root))
-        metric: Any = workspace.metric_of(training.reference)
-        rows = np.flatnonzero(usable_rows(store.open(model.codes.inputs["image_features"])))
+        metric: Any = workspace.metric_of(lineage.training.reference)
+        rows = np.flatnonzero(usable_rows(store.open(lineage.encoded["image"])))
         if not len(rows):
             raise InputError(f"{name}: holds no picture that could be read; index another folder")
         self._rows = rows
@@ -107,12 +108,10 @@ class ServedModel:
         self.labels = [self.table.labels[k] for k in in_table]
         self.paths = [self.table.paths[k] for k in in_table]
 
-        home = codes_of_training(workspace, training, model.codes)
+        home = codes_of_training(workspace, lineage)
         usable = usable_rows(sketch_features)
-        held_out = np.array([], np.int64)
-        if "split" in training.inputs:
-            split = open_split(store, training.inputs["split"])
-            held_out = split.test_sketches[usable[split.test_sketches]]
+        held_out = open_split(store, lineage.split).test_sketches
+        held_out = held_out[usable[held_out]]
         shuffled = np.random.default_rng(0).permutation(
             held_out if len(held_out) else np.flatnonzero(usable)
         )
@@ -123,7 +122,9 @@ class ServedModel:
             self._example_codes = dict(zip(self.examples, codes, strict=True))
         self.closeness = Closeness(None, 0, 0)
         if home and len(held_out):
-            self.closeness = calibrate(workspace, training, home, shuffled[:N_CALIBRATING], metric)
+            self.closeness = calibrate(
+                store, replace(lineage, codes=home), shuffled[:N_CALIBRATING], metric
+            )
         sketch_rows = sketches.table.rows("sketch")
         self._sketch_labels: dict[int, str] = {
             r: sketches.table.labels[sketch_rows[r]] for r in self.examples
@@ -206,45 +207,38 @@ class ServedModel:
         ]
 
 
-def codes_of_training(
-    workspace: Workspace, training: Artifact, codes: Artifact
-) -> Artifact | None:
+def codes_of_training(workspace: Workspace, lineage: Lineage) -> Artifact | None:
     """Codes of the sketches and pictures of a model's own data set, if they are stored."""
-    if "sketch_features" in codes.inputs:
-        return codes
-    inputs = {"model": training.reference} | {
-        name: training.inputs[name] for name in ("sketch_features", "image_features")
+    if "sketch" in lineage.encoded:
+        return lineage.codes
+    inputs = {"model": lineage.training.reference} | {
+        f"{modality}_features": features for modality, features in lineage.features.items()
     }
     return workspace.store.find(Recipe("encode", encode.VERSION, {}, inputs).reference)
 
 
 def calibrate(
-    workspace: Workspace,
-    training: Artifact,
-    codes: Artifact,
-    sketches: NDArray[np.int64],
-    metric: Any,
+    store: Store, lineage: Lineage, sketches: NDArray[np.int64], metric: Any
 ) -> Closeness:
     """Find what close means from sketches that the model did not learn from.
 
     Parameters
     ----------
-    workspace : Workspace
+    store : Store
         Where artifacts are.
-    training, codes : Artifact
-        The model, and the codes of the data set that it learned from.
+    lineage : Lineage
+        The model, with the codes of the data set that it learned from.
     sketches : (n,) int64
         Rows of the sketches.
     metric : str
         What is compared.
     """
-    store = workspace.store
-    table = open_pictures(store, training.inputs["table"]).table
-    target: Any = training.parameters["target"]
-    images = np.flatnonzero(usable_rows(store.open(training.inputs["image_features"])))
+    table = open_pictures(store, lineage.table).table
+    target: Any = lineage.training.parameters["target"]
+    images = np.flatnonzero(usable_rows(store.open(lineage.features["image"])))
     right, wrong = answers(
-        codes.rows("sketch_codes", sketches),
-        codes.rows("image_codes", images),
+        lineage.codes.rows("sketch_codes", sketches),
+        lineage.codes.rows("image_codes", images),
         targets(table, "sketch", target, sketches),
         targets(table, "image", target, images),
         metric=metric,

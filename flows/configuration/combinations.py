@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from cppcl.errors import InputError
-from cppcl.report.sweep.data import Axis, value_text
+from cppcl.report.sweep import Axis, value_text
 from flows.configuration.experiment import Experiment
 from flows.configuration.load import Loader, load_experiment, option_paths
 

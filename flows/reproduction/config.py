@@ -64,6 +64,14 @@ class StatementOptions(Options):
     errata: Errata = Field((), description="Errata that matter for it")
 
 
+class ClaimOptions(Options):
+    """A statement of the paper on an item as a whole."""
+
+    text: str = Field(description="Statement")
+    limit: float | None = Field(None, description="Number that decides whether it holds")
+    errata: Errata = Field((), description="Errata that matter for it")
+
+
 class ItemOptions(Options):
     """What all tables and figures have."""
 
@@ -107,6 +115,11 @@ class MethodsItem(ItemOptions):
     methods: dict[str, str] = Field(min_length=1, description="Names for people, by method")
     score: Score = Field("map", description="Which score")
     printed: dict[str, str] = Field({}, description="What is printed, by our row")
+    claims: dict[Literal["ahead", "stable", "lower"], ClaimOptions] = Field(
+        {},
+        description="Statements: ahead in most categories; stable within fewer rounds than the "
+        "limit, and lower at the end than this share of the last method's objective",
+    )
 
 
 class GridItem(ItemOptions):
@@ -173,6 +186,9 @@ class SurfaceItem(ItemOptions):
     x: AxisOptions = Field(description="Option along x")
     y: AxisOptions = Field(description="Option along y")
     without_both: tuple[str, ...] = Field((), description="What is changed where both are 0")
+    claims: dict[Literal["ahead"], ClaimOptions] = Field(
+        {}, description="Statement that the best place is ahead of that where both are 0"
+    )
 
     def changes(self, x: Any, y: Any) -> list[str]:
         """Changes that set both options, or leave out what a value of 0 stands for."""

@@ -15,7 +15,7 @@ from prefect.states import Failed
 from pydantic_core import SchemaError
 
 from cppcl.errors import CppclError, DataUnavailableError
-from cppcl.report.sweep.data import value_text
+from cppcl.report.sweep import value_text
 from flows.experiment import DEFAULT_WORKSPACE
 from flows.reproduction.config import (
     AnyItem,
@@ -35,8 +35,8 @@ from flows.reproduction.runs import DataAbsentError, Runs
 from flows.watching import tell_failure
 from storage import Reference, StoreError
 from tasks.progress import listening, log
-from tasks.reporting.reproduction import render_reproduction
-from tasks.reporting.reproduction_series import Measured, Series
+from tasks.reporting.reproduction.page import render_reproduction
+from tasks.reporting.reproduction.series import MeasuredItem, Series
 from tasks.reporting.retrieval_time import retrieval_time
 from tasks.stages.binary_codes import binary_codes
 from tasks.stages.evaluate import evaluate
@@ -115,7 +115,7 @@ class Maker:
         self.problems: list[str] = []
         self.absent: list[str] = []
 
-    def measure(self, name: str, item: AnyItem) -> Measured:
+    def measure(self, name: str, item: AnyItem) -> MeasuredItem:
         """One table or figure, whatever could be measured of it."""
         log(f"{name}: {item.title}")
         self.problems, self.absent = [], []
@@ -131,7 +131,7 @@ class Maker:
         for problem in dict.fromkeys(self.problems):
             log(f"failed, {name}: {problem}")
         notes = [*item.notes, *self.notes_of(item)]
-        return Measured(
+        return MeasuredItem(
             name=name,
             kind=item.kind,
             title=item.title,
@@ -205,7 +205,8 @@ class Maker:
             if item.kind == "retrieval_time" and found:
                 extra = self.made(retrieval_time, evaluation=found[0], label=f"{title}, a query")
             series.append(Series(title, found, {"note": ""}, extra, missing))
-        return series, {"score": item.score, "printed": item.printed}
+        claims = claims_document(item)
+        return series, {"score": item.score, "printed": item.printed, "claims": claims}
 
     def made(self, task: Any, **arguments: Any) -> list[Reference]:
         """Artifact of a task; none, and a problem, where it fails."""
@@ -259,7 +260,7 @@ class Maker:
             "x": axis_document(item.x, along_x),
             "y": axis_document(item.y, along_y),
         }
-        return series, {"score": item.score, **axes}
+        return series, {"score": item.score, **axes, "claims": claims_document(item)}
 
     def binary(self, item: BinaryItem) -> tuple[list[Series], dict[str, Any]]:
         """Exact codes and binary codes of several lengths, of every method."""
@@ -301,6 +302,11 @@ class Maker:
         return found
 
 
+def claims_document(item: MethodsItem | SurfaceItem) -> dict[str, Any]:
+    """Statements of the paper on an item, as plain data."""
+    return {name: claim.model_dump(mode="json") for name, claim in item.claims.items()}
+
+
 def axis_document(axis: AxisOptions, chosen: Sequence[Any]) -> dict[str, Any]:
     """What is shown of an option and its values."""
     return {
@@ -316,7 +322,7 @@ def axis_document(axis: AxisOptions, chosen: Sequence[Any]) -> dict[str, Any]:
 
 def publish(
     options: ReproductionOptions,
-    measured: Sequence[Measured],
+    measured: Sequence[MeasuredItem],
     runs: Runs,
     place: Workspace,
     started: datetime,

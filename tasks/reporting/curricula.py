@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.report.curricula import CurriculumResult, ScoredPicture, count_pairs
 from storage import Reference, Store
+from tasks.lineage import by_modality
 from tasks.stages.build_curricula import options_of, scores_of, targets, training_rows
 from tasks.stages.fetch import open_pictures
 from tasks.stages.split import open_split
@@ -20,16 +21,6 @@ N_SHOWN = 6
 
 Reader = Callable[[int], tuple[NDArray[Any], str]]
 """From a row of a modality to its picture and label."""
-
-
-def curricula_behind(store: Store, evaluations: list[Reference]) -> Reference | None:
-    """Curricula that the first of these evaluated methods was trained with, if any was."""
-    for evaluation in evaluations:
-        codes = store.open(store.open(evaluation).inputs["codes"])
-        model = store.open(codes.inputs["model"])
-        if "curricula" in model.inputs:
-            return model.inputs["curricula"]
-    return None
 
 
 def curriculum_results(
@@ -51,9 +42,10 @@ def curriculum_results(
     samples = open_pictures(store, artifact.inputs["table"]).table
     rows_of = open_split(store, artifact.inputs["split"])
     counts = artifact.json("counts.json")
+    used = by_modality(artifact, "scores")
     results = []
     for modality in MODALITIES:
-        reference = artifact.inputs[f"{modality}_scores"]
+        reference = used[modality]
         rows = training_rows(rows_of, modality)
         scores = scores_of(store, reference, modality)[rows]
         labels = targets(samples, modality, parameters["target"], rows)

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.table import Modality
-from cppcl.report.pacing.data import PacedSide, PacingResult
-from storage import Artifact, Reference, Store
-from tasks.reporting.curricula import Reader, curricula_behind
+from cppcl.report.pacing import MethodPacing, ModalityPacing
+from storage import Reference, Store
+from tasks.lineage import Lineage, by_modality, first_curricula
+from tasks.reporting.curricula import Reader
 from tasks.samples import training_samples
 from tasks.stages.build_curricula import scores_of
 from tasks.stages.fetch import open_pictures
@@ -21,7 +22,7 @@ ROUNDS = "model.{}_pacing_rounds"
 """Array of a `train` artifact, of a modality; those of older versions lack it."""
 
 
-def paced_model(store: Store, methods: dict[str, list[Reference]]) -> tuple[str, Artifact] | None:
+def paced_method(store: Store, methods: dict[str, list[Reference]]) -> tuple[str, Lineage] | None:
     """First method that paces, and what it learned on the first split, if there is any.
 
     Parameters
@@ -32,91 +33,93 @@ def paced_model(store: Store, methods: dict[str, list[Reference]]) -> tuple[str,
         Evaluations of each split, by method.
     """
     for method, (first, *_) in methods.items():
-        model = store.open(store.open(store.open(first).inputs["codes"]).inputs["model"])
-        parameters: Any = model.parameters
+        lineage = Lineage.of_evaluation(store, first)
+        parameters: Any = lineage.training.parameters
         if (
             parameters["method"] == "cprl"
             and parameters["options"].get("regularizer", "B") != "none"
         ):
-            return method, model
+            return method, lineage
     return None
 
 
 def pacing_kept(store: Store, methods: dict[str, list[Reference]]) -> bool | None:
-    """Whether pacing of the method that is shown was kept; None where no method paces."""
-    found = paced_model(store, methods)
-    return None if found is None else ROUNDS.format("sketch") in found[1].names
+    """True if the pacing of the method that is shown was kept; None where no method paces."""
+    found = paced_method(store, methods)
+    return None if found is None else ROUNDS.format("sketch") in found[1].training.names
 
 
 def pacing_result(
     store: Store,
     methods: dict[str, list[Reference]],
     reader: Callable[[Modality], Reader],
-) -> PacingResult | None:
+) -> MethodPacing | None:
     """Pacing variables of every round, easiness and pictures of the training samples.
 
     Parameters
     ----------
     store, methods
-        As in `paced_model`.
+        As in `paced_method`.
     reader : callable
         From a modality to a function that reads its pictures.
 
     Returns
     -------
-    PacingResult or None
-        Without sides where the method was trained by a version that did not keep its pacing; None
-        where no method paces.
+    MethodPacing or None
+        Without modalities where the method was trained by a version that did not keep its pacing;
+        None where no method paces.
     """
-    if (found := paced_model(store, methods)) is None:
+    if (found := paced_method(store, methods)) is None:
         return None
-    method, model = found
+    method, lineage = found
+    model = lineage.training
     if ROUNDS.format("sketch") not in model.names:
-        return PacingResult(method)
-    inputs, parameters = model.inputs, model.parameters
-    options: Any = parameters["options"]
-    target: Any = parameters["target"]
+        return MethodPacing(method)
+    options: Any = model.parameters["options"]
+    target: Any = model.parameters["target"]
     samples = training_samples(
         store,
-        table=inputs["table"],
-        split=inputs["split"],
-        features={"sketch": inputs["sketch_features"], "image": inputs["image_features"]},
+        table=lineage.table,
+        split=lineage.split,
+        features=lineage.features,
         target=target,
     )
-    table = open_pictures(store, inputs["table"]).table
+    table = open_pictures(store, lineage.table).table
     # Scores are known as well where this method was trained without its curricula.
-    curricula = inputs.get("curricula") or curricula_behind(
-        store, [references[0] for references in methods.values()]
+    curricula = lineage.curricula or first_curricula(
+        store, [first for first, *_ in methods.values()]
     )
-    sides = []
-    for side in samples:
-        name, easiness = "", np.full(len(side.rows), np.nan)
-        if curricula is not None:
-            scores = store.open(curricula).inputs[f"{side.modality}_scores"]
-            name = str(store.open(scores).parameters["extractor"])
-            easiness = scores_of(store, scores, side.modality)[side.rows]
-        ids = table.column("ids", side.modality)
-        paced = PacedSide(
-            side.modality,
-            model.array(ROUNDS.format(side.modality)),
-            ids=[ids[row] for row in side.rows],
-            labels=side.labels.tolist(),
+    used = {} if curricula is None else by_modality(store.open(curricula), "scores")
+    modalities = []
+    for part in samples:
+        modality, rows = part.modality, part.rows
+        name, easiness = "", np.full(len(rows), np.nan)
+        if modality in used:
+            name = str(store.open(used[modality]).parameters["extractor"])
+            easiness = scores_of(store, used[modality], modality)[rows]
+        ids = table.column("ids", modality)
+        paced = ModalityPacing(
+            modality,
+            model.array(ROUNDS.format(modality)),
+            ids=[ids[row] for row in rows],
+            labels=part.labels.tolist(),
             easiness=easiness,
             score=name,
         )
-        sides.append(replace(paced, pictures=pictures_of(paced, side.rows, reader(side.modality))))
+        pictures = pictures_of(paced, rows, reader(modality))
+        modalities.append(replace(paced, pictures=pictures))
     took_part = [
-        side.modality
-        for side in samples
-        if "curricula" in inputs and options.get("curricula", "both") in ("both", side.modality)
+        part.modality
+        for part in samples
+        if lineage.curricula and options.get("curricula", "both") in ("both", part.modality)
     ]
-    return PacingResult(method, sides, took_part)
+    return MethodPacing(method, modalities, took_part)
 
 
-def pictures_of(side: PacedSide, rows: NDArray[np.int64], read: Reader) -> dict[int, Any]:
+def pictures_of(paced: ModalityPacing, rows: NDArray[np.int64], read: Reader) -> dict[int, Any]:
     """Pictures of the samples that are shown; none where samples are no pictures."""
     found: dict[int, Any] = {}
-    for k in (k for entries in side.entries for k in entries.shown.tolist()):
+    for k in (k for entries in paced.entries for k in entries.shown.tolist()):
         found[k], _ = read(int(rows[k]))
         if found[k].ndim != 3:
             return {}

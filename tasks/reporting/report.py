@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -25,10 +25,10 @@ from cppcl.report import (
     StageTime,
 )
 from cppcl.report import render_report as render
-from cppcl.report.curricula import CurriculumResult
 from cppcl.retrieval.exact import nearest
 from storage import Artifact, Recipe, Reference, Store, Writer
-from tasks.reporting.curricula import Reader, curricula_behind, curriculum_results
+from tasks.lineage import Lineage, everything_behind, first_curricula
+from tasks.reporting.curricula import Reader, curriculum_results
 from tasks.reporting.pacing import pacing_kept, pacing_result
 from tasks.stages.build_curricula import Target
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
@@ -99,7 +99,8 @@ def gather(
 ) -> ReportData:
     """Collect everything that a report shows."""
     pictures = open_pictures(store, table)
-    used = list(everything_behind(store, scores))
+    evaluations = [r for methods in scores.values() for refs in methods.values() for r in refs]
+    used = list(everything_behind(store, evaluations))
     return ReportData(
         experiment=configuration["name"],
         configuration=configuration,
@@ -125,13 +126,14 @@ def protocol_result(
     configuration: dict[str, Any],
 ) -> ProtocolResult:
     """What was measured under one protocol, with training curves and pictures."""
-    result = measured(store, name, methods, configuration["protocols"][name])
+    result = protocol_scores(store, name, methods, configuration["protocols"][name])
     served = next(iter(methods))
     target = store.open(methods[served][0]).parameters["target"]
 
     def reader(modality: Modality) -> Reader:
         return picture_reader(pictures, modality, target, configuration["longest_side"])
 
+    curricula = first_curricula(store, [first for first, *_ in methods.values()])
     return replace(
         result,
         methods={
@@ -143,21 +145,12 @@ def protocol_result(
             for method, scores in result.methods.items()
         },
         grid=result_grid(store, served, methods[served][0], pictures, configuration),
-        curricula=curricula_shown(store, methods, reader),
+        curricula=[] if curricula is None else curriculum_results(store, curricula, reader),
         pacing=pacing_result(store, methods, reader),
     )
 
 
-def curricula_shown(
-    store: Store, methods: dict[str, list[Reference]], reader: Callable[[Modality], Reader]
-) -> list[CurriculumResult]:
-    """Curricula of the first split, where a method was trained with some."""
-    firsts = [references[0] for references in methods.values()]
-    curricula = curricula_behind(store, firsts)
-    return [] if curricula is None else curriculum_results(store, curricula, reader)
-
-
-def measured(
+def protocol_scores(
     store: Store, name: str, methods: dict[str, list[Reference]], options: dict[str, Any]
 ) -> ProtocolResult:
     """Scores under one protocol, of each method, split and query.
@@ -194,15 +187,9 @@ def measured(
     )
 
 
-def model_of(store: Store, evaluation: Reference) -> Artifact:
-    """Trained method behind an evaluation."""
-    codes = store.open(store.open(evaluation).inputs["codes"])
-    return store.open(codes.inputs["model"])
-
-
 def training_of(store: Store, evaluations: list[Reference]) -> dict[str, float]:
     """Seconds of training and largest deviation of pacing variables, means over splits."""
-    models = [model_of(store, evaluation) for evaluation in evaluations]
+    models = [Lineage.of_evaluation(store, evaluation).training for evaluation in evaluations]
     found = {"seconds": float(np.mean([model.run["seconds"] for model in models]))}
     for modality in MODALITIES:
         name = f"history.{modality}_sd_v"
@@ -214,13 +201,13 @@ def training_of(store: Store, evaluations: list[Reference]) -> dict[str, float]:
 
 def history_of(store: Store, evaluation: Reference) -> dict[str, NDArray[Any]]:
     """Training curves behind an evaluation, as ``panel`` or ``panel/curve``."""
-    model = model_of(store, evaluation)
+    model = Lineage.of_evaluation(store, evaluation).training
     curves = {}
     for name in model.names:
         kind, _, curve = name.partition(".")
         if kind == "history":
-            side, _, panel = curve.partition("_")
-            label = f"{panel}/{side}" if side in MODALITIES else curve
+            modality, _, panel = curve.partition("_")
+            label = f"{panel}/{modality}" if modality in MODALITIES else curve
             curves[label.replace("_", " ")] = model.array(name)
     return curves
 
@@ -279,25 +266,12 @@ def picture_reader(
     return read
 
 
-def everything_behind(store: Store, scores: Scores) -> Iterator[Artifact]:
-    """Artifacts that evaluations were made from, directly or not, and the evaluations."""
-    waiting = [r for methods in scores.values() for refs in methods.values() for r in refs]
-    seen = set(waiting)
-    while waiting:
-        artifact = store.open(waiting.pop())
-        yield artifact
-        for reference in artifact.inputs.values():
-            if reference not in seen:
-                seen.add(reference)
-                waiting.append(reference)
-
-
 def learned_features(store: Store, scores: Scores) -> list[LearnedFeatures]:
     """What extractors learned, in the order of the protocols and splits that describe by it."""
     used_in: dict[Reference, list[str]] = {}
     for protocol, methods in scores.items():
         for number, evaluations in enumerate(zip(*methods.values(), strict=True)):
-            behind = everything_behind(store, {protocol: {"": list(evaluations)}})
+            behind = everything_behind(store, evaluations)
             learned = [a.reference for a in behind if a.reference.stage == "learn"]
             for reference in sorted(learned, key=str):
                 used_in.setdefault(reference, []).append(f"{protocol}, split {number + 1}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from cppcl.retrieval.gallery import Gallery
 from storage import Recipe, Reference, Writer
+from tasks.lineage import Lineage
 from tasks.model import extractor_of
 from tasks.reporting.report import picture_reader
 from tasks.stages.build_curricula import test_rows
@@ -42,7 +43,7 @@ def time_of_a_query(
         Where artifacts are.
     evaluation : Reference
         An `evaluate` artifact, whose codes are those of a trained method.
-    what, mode
+    label, mode
         As of every stage.
     """
     store = workspace.store
@@ -51,15 +52,15 @@ def time_of_a_query(
 
     def create(writer: Writer) -> None:
         scored = store.open(evaluation)
-        codes = store.open(scored.inputs["codes"])
-        features = store.open(codes.inputs["sketch_features"])
-        method: Any = open_method(store, codes.inputs["model"])
+        lineage = Lineage.of_evaluation(store, evaluation)
+        features = store.open(lineage.encoded["sketch"])
+        method: Any = open_method(store, lineage.training.reference)
         rows = scored.array("query_rows")[: N_QUERIES + 1]
         gallery_rows = test_rows(open_split(store, scored.inputs["split"]), "image")
-        usable = usable_rows(store.open(codes.inputs["image_features"]))
+        usable = usable_rows(store.open(lineage.encoded["image"]))
         metric: Any = scored.parameters["metric"]
         gallery = Gallery(
-            codes.rows("image_codes", gallery_rows[usable[gallery_rows]]), metric=metric
+            lineage.codes.rows("image_codes", gallery_rows[usable[gallery_rows]]), metric=metric
         )
         extractor = extractor_of(features).make(str(store.root))
         pictures = open_pictures(store, scored.inputs["table"])
@@ -83,7 +84,7 @@ retrieval_time = stage_task(time_of_a_query)
 
 
 def timed(seconds: list[float], work: Callable[[], Any]) -> Any:
-    """Result of some work, whose seconds of the processor are noted: other work does not count."""
+    """Do some work and note its processor seconds, to which other programs do not add."""
     started = time.process_time()
     result = work()
     seconds.append(time.process_time() - started)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from cppcl.errors import InputError
-from cppcl.report.sweep.data import Axis, SweepData, SweepScores
-from cppcl.report.sweep.render import render_sweep as render
+from cppcl.report.sweep import Axis, SweepData, SweepScores
+from cppcl.report.sweep import render_sweep as render
 from storage import Recipe, Reference, Store, Writer
 from tasks.reporting.report import Scores
 from tasks.stages.contract import Mode, StageResult, produce, stage_task

@@ -8,6 +8,8 @@ from cppcl.datasets.table import MODALITIES
 from cppcl.learning.preparation import unit_rows
 from cppcl.retrieval.hashing import IterativeQuantization
 from storage import Recipe, Reference, Writer
+from tasks.lineage import by_modality
+from tasks.stages.build_curricula import training_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.extract import usable_rows
 from tasks.stages.split import open_split
@@ -43,33 +45,39 @@ def binary_codes_of(
         Length of binary codes, at most that of the codes.
     seed : int
         Seed of the first rotation.
-    what, mode
+    label, mode
         As of every stage.
     """
     store = workspace.store
     exact = store.open(codes)
-    sides = {f"{side}_features": exact.inputs[f"{side}_features"] for side in MODALITIES}
+    features = by_modality(exact, "features")
     recipe = Recipe(
         "binary",
         VERSION,
         {"bits": bits, "seed": seed},
-        {"codes": codes, "split": split, **sides},
+        {
+            "codes": codes,
+            "split": split,
+            **{f"{modality}_features": reference for modality, reference in features.items()},
+        },
     )
 
     def create(writer: Writer) -> None:
         rows_of = open_split(store, split)
         values = {
-            side: unit_rows(exact.array(f"{side}_codes").astype(np.float64)) for side in MODALITIES
+            modality: unit_rows(exact.array(f"{modality}_codes").astype(np.float64))
+            for modality in MODALITIES
         }
         training = []
-        for side, rows in (("sketch", rows_of.train_sketches), ("image", rows_of.train_images)):
-            usable = usable_rows(store.open(sides[f"{side}_features"]))
-            training.append(values[side][rows[usable[rows]]])
+        for modality in MODALITIES:
+            rows = training_rows(rows_of, modality)
+            usable = usable_rows(store.open(features[modality]))
+            training.append(values[modality][rows[usable[rows]]])
         learned = IterativeQuantization.fit(np.concatenate(training), bits, seed=seed)
-        for side in MODALITIES:
-            made = learned.transform(values[side])
-            made[~values[side].any(axis=1)] = 0
-            writer.put_array(f"{side}_codes", made)
+        for modality in MODALITIES:
+            made = learned.transform(values[modality])
+            made[~values[modality].any(axis=1)] = 0
+            writer.put_array(f"{modality}_codes", made)
         writer.put_array("errors", learned.errors)
 
     return produce(store, recipe, create, mode=mode, label=label or f"{bits} bits")

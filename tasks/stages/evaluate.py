@@ -12,6 +12,7 @@ from cppcl.datasets.table import MODALITIES
 from cppcl.retrieval.metrics import Evaluation
 from cppcl.retrieval.metrics import evaluate as evaluate_codes
 from storage import Artifact, Recipe, Reference, Store, Writer
+from tasks.lineage import by_modality
 from tasks.progress import log
 from tasks.stages.build_curricula import Target, targets, test_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
@@ -40,12 +41,13 @@ def open_test_set(
 ) -> TestSet:
     """Gather what is ranked: test sketches are queries, test images the gallery."""
     artifact = store.open(codes)
+    features = by_modality(artifact, "features")
     samples = open_pictures(store, table).table
     rows_of = open_split(store, split)
     parts: list[Any] = []
     for modality in MODALITIES:
         rows = test_rows(rows_of, modality)
-        rows = rows[usable_rows(store.open(artifact.inputs[f"{modality}_features"]))[rows]]
+        rows = rows[usable_rows(store.open(features[modality]))[rows]]
         parts.append(
             (
                 rows,

@@ -138,12 +138,13 @@ def test_the_report_holds_the_same_numbers(chain: Any, summary: Any) -> None:
 
 
 def test_the_report_tells_how_training_went(chain: Any) -> None:
-    from tasks.reporting.report import model_of, training_of
+    from tasks.lineage import Lineage
+    from tasks.reporting.report import training_of
 
     store = chain.workspace.store
     references = chain.record.scores["instance"]["cprl"]
     found = training_of(store, references)
-    models = [model_of(store, reference) for reference in references]
+    models = [Lineage.of_evaluation(store, reference).training for reference in references]
     largest = [model.array("history.image_sd_v").max() for model in models]
     assert found["sd of v, image"] == pytest.approx(np.mean(largest))
     assert found["seconds"] == pytest.approx(np.mean([model.run["seconds"] for model in models]))
@@ -155,7 +156,7 @@ def test_the_report_tells_how_training_went(chain: Any) -> None:
 
 
 def test_instances_of_a_split_file_are_compared_by_rank_1(chain: Any) -> None:
-    from tasks.reporting.report import measured
+    from tasks.reporting.report import protocol_scores
 
     options = chain.experiment.protocols["instance"].model_dump(mode="json")
     scores = chain.record.scores["instance"]
@@ -165,7 +166,7 @@ def test_instances_of_a_split_file_are_compared_by_rank_1(chain: Any) -> None:
         ({"rule": "category"}, "map"),
     ):
         changed = {**options, "split": split}
-        result = measured(chain.workspace.store, "instance", scores, changed)
+        result = protocol_scores(chain.workspace.store, "instance", scores, changed)
         assert result.main_score == score
 
 

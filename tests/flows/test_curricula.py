@@ -15,7 +15,8 @@ from cppcl.errors import InputError
 from flows.configuration.experiment import Experiment
 from flows.configuration.load import load_experiment
 from flows.configuration.options import PAIRING
-from tasks.reporting.curricula import curricula_behind, curriculum_results
+from tasks.lineage import first_curricula
+from tasks.reporting.curricula import curriculum_results
 from tasks.stages.fetch import open_pictures
 from tasks.stages.split import open_split
 from tasks.workspace import Workspace
@@ -200,7 +201,7 @@ def test_a_report_shows_the_curricula_of_the_first_split(
     place = Workspace(tmp_path / "workspace")
     chain = run_plain(write(), place, "image.rho=0.8")
     evaluations = [piece.reference for piece in chain.pieces["evaluate cprl"]]
-    curricula = curricula_behind(place.store, evaluations)
+    curricula = first_curricula(place.store, evaluations)
     assert curricula == chain.pieces["curricula instance"][0].reference
 
     def reader(modality: Any) -> Any:
@@ -234,4 +235,4 @@ def test_a_report_without_curricula(
     place = Workspace(tmp_path / "workspace")
     chain = run_plain(write_experiment(root, protocols={"instance": protocol}), place)
     evaluations = [piece.reference for piece in chain.pieces["evaluate centred_cosine"]]
-    assert curricula_behind(place.store, evaluations) is None
+    assert first_curricula(place.store, evaluations) is None

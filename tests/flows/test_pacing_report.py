@@ -13,8 +13,8 @@ import pytest
 
 import cppcl.learning.fitting
 from flows.selection import Selection
+from tasks.lineage import Lineage
 from tasks.reporting.pacing import pacing_kept, pacing_result
-from tasks.reporting.report import model_of
 from tasks.stages.build_curricula import scores_of
 from tasks.stages.fetch import open_pictures
 from tasks.stages.split import open_split
@@ -56,32 +56,40 @@ def test_the_first_paced_method_is_shown_on_the_first_split(
     found = pacing_result(store, methods, reader)
     assert found is not None
     assert (found.method, found.curricula) == ("paced", ["image"])
-    model = model_of(store, methods["paced"][0])
-    samples = open_pictures(store, model.inputs["table"]).table
-    split = open_split(store, model.inputs["split"])
-    assert len(found.sides) == 2
-    for side, rows in zip(found.sides, (split.train_sketches, split.train_images), strict=True):
-        assert side.v.shape == (3, 7)
+    lineage = Lineage.of_evaluation(store, methods["paced"][0])
+    samples = open_pictures(store, lineage.table).table
+    split = open_split(store, lineage.split)
+    assert len(found.modalities) == 2
+    for pacing, rows in zip(
+        found.modalities, (split.train_sketches, split.train_images), strict=True
+    ):
+        assert pacing.v.shape == (3, 7)
         np.testing.assert_allclose(
-            side.v.mean(axis=1), model.array(f"history.{side.modality}_mean_v"), rtol=1e-6
+            pacing.v.mean(axis=1),
+            lineage.training.array(f"history.{pacing.modality}_mean_v"),
+            rtol=1e-6,
         )
-        np.testing.assert_allclose(side.v[-1], model.array(f"model.{side.modality}_pacing"))
-        ids = samples.column("ids", side.modality)
-        assert list(side.ids) == [ids[row] for row in rows]
-        scores = chain.pieces[f"extract {side.modality} {side.score}"][0].reference
-        expected = scores_of(store, scores, side.modality)[rows]
-        np.testing.assert_array_equal(side.easiness, expected)
-        shown = {k for entries in side.entries for k in entries.shown.tolist()}
-        assert set(side.pictures) == shown
-        assert all((picture == rows[k]).all() for k, picture in side.pictures.items())
+        np.testing.assert_allclose(
+            pacing.v[-1], lineage.training.array(f"model.{pacing.modality}_pacing")
+        )
+        ids = samples.column("ids", pacing.modality)
+        assert list(pacing.ids) == [ids[row] for row in rows]
+        scores = chain.pieces[f"extract {pacing.modality} {pacing.score}"][0].reference
+        expected = scores_of(store, scores, pacing.modality)[rows]
+        np.testing.assert_array_equal(pacing.easiness, expected)
+        shown = {k for entries in pacing.entries for k in entries.shown.tolist()}
+        assert set(pacing.pictures) == shown
+        assert all((picture == rows[k]).all() for k, picture in pacing.pictures.items())
     report = store.open(chain.pieces["report"][0].reference)
     rows = list(csv.DictReader(io.StringIO(report.text("pacing_p.csv"))))
-    assert [row["sample"] for row in rows] == [n for side in found.sides for n in side.ids]
+    assert [row["sample"] for row in rows] == [
+        n for pacing in found.modalities for n in pacing.ids
+    ]
     page = report.text("report.html")
     assert page.count("Which samples entered when") == 1
     vectors = pacing_result(store, methods, lambda modality: lambda row: (np.zeros(3), ""))
     assert vectors is not None
-    assert not any(side.pictures for side in vectors.sides)
+    assert not any(pacing.pictures for pacing in vectors.modalities)
 
 
 def test_a_training_of_an_older_version_is_reused_and_shown_once_trained_anew(
@@ -133,5 +141,7 @@ def test_without_scores_the_order_is_shown_alone(
     found = pacing_result(place.store, chain.record.scores["p"], reader)
     assert found is not None
     assert (found.method, found.curricula) == ("paced", [])
-    assert all(side.score == "" and np.isnan(side.easiness).all() for side in found.sides)
+    assert all(
+        pacing.score == "" and np.isnan(pacing.easiness).all() for pacing in found.modalities
+    )
     assert "pacing_p.csv" in place.store.open(chain.pieces["report"][0].reference).names

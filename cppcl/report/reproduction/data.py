@@ -42,14 +42,14 @@ def agreement(printed: float, interval: Interval) -> Agreement:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Value:
     """One value of a table: as a file has it, and as people read it."""
 
     value: str | float | int | None
     text: str = ""
 
     @classmethod
-    def of(cls, value: str | float | int | None, pattern: str = "") -> Cell:
+    def of(cls, value: str | float | int | None, pattern: str = "") -> Value:
         """Return a value, shown by a format pattern; a dash for None."""
         if value is None:
             return cls(None, "–")
@@ -75,14 +75,14 @@ class Row:
     """
 
     title: str
-    cells: Sequence[Cell]
+    cells: Sequence[Value]
     artifacts: Sequence[str] = ()
     errata: Sequence[int] = ()
     note: str = ""
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """A table, and the file of the same.
 
     Parameters
@@ -238,7 +238,7 @@ class Item:
     source: str
     state: State = "done"
     message: str = ""
-    tables: Sequence[Table] = ()
+    tables: Sequence[ResultTable] = ()
     figures: Sequence[Figure] = ()
     claims: Sequence[Claim] = ()
     notes: Sequence[str] = ()

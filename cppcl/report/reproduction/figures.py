@@ -12,7 +12,7 @@ import numpy as np
 from cppcl.report.data import ResultGrid
 from cppcl.report.figures import grid_png
 from cppcl.report.reproduction.data import Bars, Figure, Panel, Plots, Points, Surface
-from cppcl.report.style import DASHES, defaults, plain, png
+from cppcl.report.style import COLOURS, DASHES, MARKERS, defaults, plain, png
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 Theme = Literal["light", "dark"]
 
 # Okabe and Ito; those that vanish on a dark page are lighter there.
-COLOURS = {
-    "light": ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"),
+THEME_COLOURS = {
+    "light": COLOURS,
     "dark": ("#4aa8e8", "#f0803c", "#2fc49b", "#e39cc5", "#8fd0f5", "#f2c14e", "#e6edf3"),
 }
 INK = {"light": "#1f2328", "dark": "#e6edf3"}
 PAPER = {"light": "#ffffff", "dark": "#0d1117"}
 LINES = {"light": "#d8dee4", "dark": "#30363d"}
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 PANELS_IN_A_ROW = 2
 MOST_INCHES = 60.0
 """Height of a plot of many categories."""
@@ -248,7 +247,7 @@ def _draw_points(content: Points, theme: Theme) -> Drawing:
 
 
 def _colour(number: int, theme: Theme) -> str:
-    return COLOURS[theme][number % len(COLOURS[theme])]
+    return THEME_COLOURS[theme][number % len(COLOURS)]
 
 
 def _marker(number: int) -> str:

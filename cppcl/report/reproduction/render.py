@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Any
 
 from cppcl.report.data import ResultGrid
-from cppcl.report.reproduction.data import Item, Reproduction, Table
+from cppcl.report.reproduction.data import Item, Reproduction, ResultTable
 from cppcl.report.reproduction.errata import ERRATA
 from cppcl.report.reproduction.figures import render_figure
-from cppcl.report.tables import csv_text
+from cppcl.report.writing import csv_text, render_page
 
 PAGE = "index.html"
 CLAIMS = "claims.csv"
@@ -39,7 +38,7 @@ def render_reproduction(data: Reproduction) -> dict[str, bytes]:
     return written
 
 
-def table_csv(table: Table) -> str:
+def table_csv(table: ResultTable) -> str:
     """A line a row: values as they are, errata, note, and the artifacts behind it."""
     header = (table.first, *table.columns, "errata", "note", "artifacts")
     rows = [
@@ -73,15 +72,8 @@ def claims_csv(data: Reproduction) -> str:
 
 def page(data: Reproduction) -> str:
     """The page."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    text = (
-        files("cppcl.report").joinpath("templates/reproduction.html").read_text(encoding="utf-8")
-    )
-    return environment.from_string(text).render(
+    return render_page(
+        "reproduction.html",
         data=data,
         errata={number: ERRATA[number] for number in data.errata},
         items=[_section(item) for item in data.items],
@@ -119,7 +111,7 @@ def _section(item: Item) -> dict[str, Any]:
     }
 
 
-def alignment(table: Table, column: int) -> str:
+def alignment(table: ResultTable, column: int) -> str:
     """Class of the cells of a column: words begin at the left, numbers end at the right."""
     texts = [row.cells[column].text for row in table.rows]
     begins = {text[0] for text in texts if text not in ("", "–")}

@@ -82,7 +82,7 @@ class TestSearching:
     ) -> None:
         from tasks.stages.split import open_split
 
-        split = open_split(model.workspace.store, model.training.inputs["split"])
+        split = open_split(model.workspace.store, model.lineage.split)
         assert sorted(live.get(None).examples) == sorted(split.test_sketches.tolist())
 
     def test_more_like_a_picture_is_by_its_own_code_without_itself(

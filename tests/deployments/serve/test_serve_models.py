@@ -93,7 +93,7 @@ class TestCloseness:
         from tasks.stages.split import open_split
 
         model = Model(served_place, served_place.find_model("shapes"))
-        rows = open_split(served_place.store, model.training.inputs["split"]).test_sketches
+        rows = open_split(served_place.store, model.lineage.split).test_sketches
         table = model.pictures.table
         labels = [np.array(table.column("labels", m)) for m in ("sketch", "image")]
         unit = [

@@ -13,8 +13,8 @@ from sklearn.preprocessing import normalize
 from cppcl.retrieval.comparison import mean_interval, paired_difference
 from cppcl.retrieval.hashing import IterativeQuantization
 from storage import Artifact, Reference
-from tasks.reporting.reproduction import KINDS, reproduction_of_paper
-from tasks.reporting.reproduction_series import Measured, Scores, Series
+from tasks.reporting.reproduction.page import KINDS, reproduction_of_paper
+from tasks.reporting.reproduction.series import MeasuredItem, Scores, Series
 from tasks.reporting.retrieval_time import time_of_a_query
 from tasks.stages.binary_codes import binary_codes_of
 from tasks.stages.contract import StageResult
@@ -86,7 +86,7 @@ def line(name: str, title: str, evaluation: Reference | None, **about: Any) -> S
     return Series(title, found, {**given, **about}, missing="" if found else "data not present")
 
 
-def table_item(trained: dict[str, Reference]) -> Measured:
+def table_item(trained: dict[str, Reference]) -> MeasuredItem:
     series = [
         line("b", "CPRL", trained["cprl"], printed=0.5, errata=[1]),
         line("cosine", "Cosine", trained["cosine"], printed=0.01),
@@ -94,10 +94,10 @@ def table_item(trained: dict[str, Reference]) -> Measured:
     ]
     statements = [{"text": "B is ahead", "first": "b", "second": "cosine", "errata": [8]}]
     options = {"score": "map", "statements": statements}
-    return Measured("table1", "scores", "Table", "Table 1", options, series)
+    return MeasuredItem("table1", "scores", "Table", "Table 1", options, series)
 
 
-def render(stages: Any, *items: Measured, **changes: Any) -> StageResult:
+def render(stages: Any, *items: MeasuredItem, **changes: Any) -> StageResult:
     given = {"name": "tiny", "title": "Tiny", "notes": ["a note"], "items": items}
     return reproduction_of_paper(workspace=stages.workspace, **given | changes)
 
@@ -152,14 +152,14 @@ def test_what_its_key_depends_on(stages: Any, trained: dict[str, Reference]) -> 
         render(stages, item),
         render(stages, item, notes=[]),
         render(stages, item, title="T"),
-        render(stages, Measured(**{**vars(item), "message": "failed", "failed": True})),
-        render(stages, Measured(**{**vars(item), "series": [other, *item.series[1:]]})),
-        render(stages, Measured(**{**vars(item), "series": item.series[::-1]})),
+        render(stages, MeasuredItem(**{**vars(item), "message": "failed", "failed": True})),
+        render(stages, MeasuredItem(**{**vars(item), "series": [other, *item.series[1:]]})),
+        render(stages, MeasuredItem(**{**vars(item), "series": item.series[::-1]})),
     ]
     assert len({result.reference for result in changed}) == len(changed)
 
 
-def all_items(stages: Any, trained: dict[str, Reference]) -> list[Measured]:
+def all_items(stages: Any, trained: dict[str, Reference]) -> list[MeasuredItem]:
     """One item of each kind."""
     store, space = stages.workspace.store, stages.workspace
     codes = codes_of(stages, trained["cprl"]).reference
@@ -196,6 +196,8 @@ def all_items(stages: Any, trained: dict[str, Reference]) -> list[Measured]:
         )
         for name, x, y in (("plain", 0, 0), ("cprl", 0.5, 0), ("cprl", 0, 0.5), (None, 0.5, 0.5))
     ]
+    soon = {"stable": {"text": "It is soon stable", "limit": 40, "errata": [20]}}
+    ahead = {"ahead": {"text": "Curricula help", "errata": [22, 23]}}
     square = {"title": "rho", "chosen": [0, 0.5]}
     exact = {"method": "cprl", "bits": None, "note": ""}
     series: dict[str, tuple[dict[str, Any], list[Series]]] = {
@@ -217,7 +219,7 @@ def all_items(stages: Any, trained: dict[str, Reference]) -> list[Measured]:
             ],
         ),
         "precision_recall": ({"score": "map"}, methods),
-        "per_category": ({"score": "map"}, methods),
+        "per_category": ({"score": "map", "claims": {}}, methods),
         "grid": (
             {
                 "configuration": {
@@ -227,13 +229,13 @@ def all_items(stages: Any, trained: dict[str, Reference]) -> list[Measured]:
             },
             methods[:1],
         ),
-        "convergence": ({"score": "map"}, methods),
+        "convergence": ({"score": "map", "claims": soon}, methods),
         "sensitivity": ({"score": "map", "axes": [axis]}, swept),
-        "surface": ({"score": "map", "x": square, "y": square}, places),
+        "surface": ({"score": "map", "x": square, "y": square, "claims": ahead}, places),
     }
     assert store
     assert series.keys() | {"scores"} == KINDS.keys()
-    items = [Measured(kind, kind, kind, "as it is", *given) for kind, given in series.items()]
+    items = [MeasuredItem(kind, kind, kind, "as it is", *given) for kind, given in series.items()]
     return [table_item(trained), *items]
 
 
@@ -288,6 +290,7 @@ def test_every_kind(stages: Any, trained: dict[str, Reference]) -> None:
     claims = {row["item"]: row for row in rows_of(stages, result, "claims.csv")}
     assert claims["sensitivity"]["verdict"] == "holds"  # the same evaluation twice
     assert claims["surface"]["errata"] == "22 23"
+    assert (claims["convergence"]["verdict"], claims["convergence"]["errata"]) == ("holds", "20")
     page = artifact.text("index.html")
     for key in (model.reference, trained["plain"]):
         assert str(key) in page
@@ -305,18 +308,20 @@ def test_what_is_missing_is_said(stages: Any, trained: dict[str, Reference]) -> 
         "convergence",
     )
     items = [
-        Measured(
+        MeasuredItem(
             kind,
             kind,
             kind,
             "",
-            {"score": "map", "printed": {}},
+            {"score": "map", "printed": {}, "claims": {}},
             [missing],
             message="data not present: `cppcl data status cufs`",
         )
         for kind in kinds
     ]
-    failed = Measured("bad", "differences", "", "", {"score": "map"}, [missing], (), "no", True)
+    failed = MeasuredItem(
+        "bad", "differences", "", "", {"score": "map"}, [missing], (), "no", True
+    )
     result = render(stages, *items, failed, table_item(trained))
     states = {row["item"]: row["state"] for row in rows_of(stages, result, "items.csv")}
     assert states == {**dict.fromkeys(kinds, "absent"), "bad": "failed", "table1": "done"}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cppcl.errors import InputError
-from cppcl.report.sweep.data import Axis
+from cppcl.report.sweep import Axis
 from storage import Recipe, Reference, Writer
 from tasks.reporting.report import Scores
 from tasks.reporting.sweep import evaluations_behind, sweep_of_experiment

@@ -1,4 +1,4 @@
-"""What the items of a reproduction are made of: evaluations, and what they were changed by."""
+"""What the items of a reproduction are made of: evaluations, with the options behind them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cppcl.report import QueryScores
 from cppcl.retrieval.comparison import Difference, Interval, mean_interval, paired_difference
 from cppcl.retrieval.metrics import Evaluation, summarise
-from storage import Artifact, Reference, Store
+from storage import Reference, Store
 from tasks.stages.evaluate import open_evaluation
 
 
@@ -27,9 +27,9 @@ class Series:
     evaluations : sequence of Reference
         Of each split; none where something is missing.
     about : dict
-        Plain data: what is printed, notes, the value of an option.
+        Plain data: the printed score, notes, the value of an option.
     extra : sequence of Reference
-        Other artifacts that belong to it.
+        Other artifacts that are shown with it.
     missing : str
         Why there are no evaluations.
     """
@@ -61,7 +61,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredItem:
     """An item before it is drawn.
 
     Parameters
@@ -77,7 +77,7 @@ class Measured:
     message : str
         Why something is missing.
     failed : bool
-        Whether that was an error, not data that is not here.
+        True if that was an error, False if the data are not here.
     """
 
     name: str
@@ -150,15 +150,17 @@ class Scores:
         """Paired difference on the same queries."""
         return paired_difference(self.values(score), other.values(score), self.queries)
 
-    def empty(self) -> tuple[int, int]:
-        """Number of all-zero codes, and of all codes, of queries and gallery in all splits."""
+    def empty_codes(self) -> str:
+        """How many codes of queries and gallery are all zero, in all splits; '' if none is."""
         zero = sum(e.n_zero_queries + e.n_zero_gallery for e in self.evaluations)
-        return zero, sum(e.n_queries + e.n_gallery for e in self.evaluations)
+        n = sum(e.n_queries + e.n_gallery for e in self.evaluations)
+        return f"{zero} of {n} codes are empty." if zero else ""
 
 
-def model_of(store: Store, evaluation: Reference) -> Artifact:
-    """Trained method behind an evaluation, also where its codes were made binary."""
-    codes = store.open(store.open(evaluation).inputs["codes"])
-    while "model" not in codes.inputs:
-        codes = store.open(codes.inputs["codes"])
-    return store.open(codes.inputs["model"])
+def known_scores(store: Store, item: MeasuredItem) -> dict[int, Scores]:
+    """Scores of the series that have any, by their number."""
+    return {
+        place: Scores.of(store, series)
+        for place, series in enumerate(item.series)
+        if series.evaluations
+    }

@@ -13,7 +13,6 @@ from cppcl.errors import InputError
 from cppcl.report import QueryResult, ResultGrid, RetrievedPicture
 from cppcl.report.reproduction.data import (
     Bars,
-    Cell,
     Claim,
     Curve,
     Figure,
@@ -22,9 +21,10 @@ from cppcl.report.reproduction.data import (
     Plots,
     Points,
     Reproduction,
+    ResultTable,
     Row,
     Surface,
-    Table,
+    Value,
     agreement,
     rounding_of,
 )
@@ -52,14 +52,14 @@ def reproduction() -> Reproduction:
     rows = [
         Row(
             "CPRL",
-            [Cell(0.986, "98.6"), Cell.of("agrees")],
+            [Value(0.986, "98.6"), Value.of("agrees")],
             ["evaluate/0a", "evaluate/1b"],
             (1,),
             "a note",
         ),
-        Row("quoted", [Cell(0.81, "81.0"), Cell(None, "–")]),
+        Row("quoted", [Value(0.81, "81.0"), Value(None, "–")]),
     ]
-    table = Table("table1", "Rates & more", ["printed", "agreement"], rows)
+    table = ResultTable("table1", "Rates & more", ["printed", "agreement"], rows)
     claims = [Claim("B is ahead", "+0.1", None, (8,)), Claim("It converges", "yes", True)]
     return Reproduction(
         "tiny",
@@ -173,10 +173,10 @@ def test_agreement(low: float, high: float, word: str) -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="has 1 cells; give 2"):
-        Table("t", "", ["a", "b"], [Row("r", [Cell(1)])])
+        ResultTable("t", "", ["a", "b"], [Row("r", [Value(1)])])
     with pytest.raises(InputError, match="items are named"):
         Reproduction("r", "", [Item("a", "", ""), Item("a", "", "")])
-    table = Table("t", "", [], [])
+    table = ResultTable("t", "", [], [])
     with pytest.raises(InputError, match="tables are named"):
         Reproduction(
             "r", "", [Item("a", "", "", tables=[table]), Item("b", "", "", tables=[table])]

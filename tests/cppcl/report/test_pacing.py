@@ -14,9 +14,16 @@ from sklearn.metrics import roc_auc_score
 
 from cppcl.errors import InputError
 from cppcl.report import render_report
-from cppcl.report.pacing.data import MOST_STRIPS, PacedSide, PacingResult, entries_of, entry_rounds
-from cppcl.report.pacing.figure import mean_v_of_quarters
-from cppcl.report.pacing.render import facts, render_pacing
+from cppcl.report.pacing import (
+    MOST_STRIPS,
+    MethodPacing,
+    ModalityPacing,
+    entries_of,
+    entry_rounds,
+    facts,
+    mean_v_of_quarters,
+    render_pacing,
+)
 
 ROUNDS, N = 5, 40
 rng = np.random.default_rng(0)
@@ -54,9 +61,9 @@ def paced(modality="sketch", *, factor=1.0, seed=0, **changes):
         "easiness": easiness,
         "score": "edgeness",
     }
-    side = PacedSide(modality, **given | changes)
-    shown = [k for entries in side.entries for k in entries.shown.tolist()]
-    return replace(side, pictures={k: np.full((9, 12, 3), 5 * k, np.uint8) for k in shown})
+    pacing = ModalityPacing(modality, **given | changes)
+    shown = [k for entries in pacing.entries for k in entries.shown.tolist()]
+    return replace(pacing, pictures={k: np.full((9, 12, 3), 5 * k, np.uint8) for k in shown})
 
 
 def test_a_sample_enters_when_it_counts_more_than_half():
@@ -65,10 +72,10 @@ def test_a_sample_enters_when_it_counts_more_than_half():
     )
     assert entry_rounds(v).tolist() == [0, 1, 2, 0, 1, 2]
     # Without coupling that is when the loss falls below half of gamma.
-    side = paced()
+    pacing = paced()
     losses = np.random.default_rng(0).uniform(0.5, 4, N)
     expected = [next(r for r in range(ROUNDS) if loss < 2**r / 2) + 1 for loss in losses]
-    assert entry_rounds(side.v).tolist() == expected
+    assert entry_rounds(pacing.v).tolist() == expected
 
 
 @given(
@@ -115,16 +122,16 @@ def test_correlations_are_those_of_ranks_with_ties():
     v[1, early] = 1
     late = ~early & (np.arange(30) < 20)
     easiness = rng.normal(size=30)
-    side = PacedSide(
+    pacing = ModalityPacing(
         "image", v[:, early | late], *[["x"] * (early | late).sum()] * 2, easiness[early | late]
     )
     which = early[early | late]
     auc = roc_auc_score(which, easiness[early | late])
     n, p = len(which), which.mean()
     expected = np.sqrt(3 * p * (1 - p)) * (2 * auc - 1) * n / np.sqrt(n**2 - 1)
-    assert side.correlations()[0] == pytest.approx(-expected)
+    assert pacing.correlations()[0] == pytest.approx(-expected)
     # One that never enters is later than any that does.
-    whole = PacedSide(
+    whole = ModalityPacing(
         "image", v, ["x"] * 30, ["x"] * 30, 1.0 * -np.where(early, 1, np.where(late, 2, 3))
     )
     assert whole.correlations()[0] == pytest.approx(-1)
@@ -141,8 +148,8 @@ def test_what_does_not_vary_has_no_correlation():
 
 def test_facts_say_who_never_entered_and_who_fell_back():
     v = np.array([[0.9, 0.2, 0.1], [0.3, 0.4, 0.8], [0.9, 0.45, 0.9]])
-    side = PacedSide("image", v, list("abc"), list("abc"), np.arange(3.0))
-    told = " ".join(facts(side))
+    pacing = ModalityPacing("image", v, list("abc"), list("abc"), np.arange(3.0))
+    told = " ".join(facts(pacing))
     assert "3 training images, 3 rounds. v varies most in round 1: from 0.10 to 0.90" in told
     assert f"standard deviation {v[0].std():.2g}." in told
     assert "1 never entered" in told
@@ -150,51 +157,51 @@ def test_facts_say_who_never_entered_and_who_fell_back():
 
 
 def test_quarters_are_of_the_scored_samples():
-    side = paced()
-    curves = mean_v_of_quarters(side)
-    order = np.argsort(-side.easiness)[: N - 1]  # NaN is last
-    np.testing.assert_allclose(curves[0], side.v[:, order[:10]].mean(axis=1))
-    np.testing.assert_allclose(curves[3], side.v[:, order[-9:]].mean(axis=1))
+    pacing = paced()
+    curves = mean_v_of_quarters(pacing)
+    order = np.argsort(-pacing.easiness)[: N - 1]  # NaN is last
+    np.testing.assert_allclose(curves[0], pacing.v[:, order[:10]].mean(axis=1))
+    np.testing.assert_allclose(curves[3], pacing.v[:, order[-9:]].mean(axis=1))
     (alone,) = mean_v_of_quarters(paced(easiness=np.full(N, np.nan)))
-    np.testing.assert_allclose(alone, side.v.mean(axis=1))
+    np.testing.assert_allclose(alone, pacing.v.mean(axis=1))
 
 
 def test_the_section_has_strips_by_round_and_a_table_of_everything():
-    sides = [paced(), paced("image", factor=-1.0, seed=1)]
-    result = PacingResult("CPRL <b>", sides, ["image"])
+    modalities = [paced(), paced("image", factor=-1.0, seed=1)]
+    result = MethodPacing("CPRL <b>", modalities, ["image"])
     html, written = render_pacing(result, "instance", "instance")
     assert set(written) == {"pacing_instance.csv", "pacing_by_easiness_instance.png"}
     page = Page(html)
     assert page.headings == ["sketches", "images"]
-    shown = [sum(len(e.shown) for e in side.entries) for side in sides]
+    shown = [sum(len(e.shown) for e in pacing.entries) for pacing in modalities]
     assert len(page.images) == 1 + sum(shown)
-    assert page.images[1] == f"sketch of round 2, 1: <i>{sides[0].entries[0].shown[0]}"
+    assert page.images[1] == f"sketch of round 2, 1: <i>{modalities[0].entries[0].shown[0]}"
     assert "<i>" not in html
     assert "CPRL &lt;b&gt;" in html
     assert "Curricula of images took part" in html
-    expected = [f"{value:+.2f}" for side in sides for value in side.correlations()]
+    expected = [f"{value:+.2f}" for pacing in modalities for value in pacing.correlations()]
     assert [cell for cell in page.cells if cell[0] in "+-"] == expected
     assert (expected[1], expected[3]) == ("+1.00", "-1.00")
     assert page.cells[:2] == ["edgeness", "39"]
-    first = sides[0].entries[0]
+    first = modalities[0].entries[0]
     assert f"Round 2: {first.n_entered} entered, {first.n_so_far} of 40 so far" in html
     with Image.open(io.BytesIO(written["pacing_by_easiness_instance.png"])) as image:
         assert image.width > image.height
     rows = list(csv.DictReader(io.StringIO(written["pacing_instance.csv"].decode())))
     assert len(rows) == 2 * N
-    for side, part in zip(sides, (rows[:N], rows[N:]), strict=True):
-        assert [row["sample"] for row in part] == side.ids
-        assert {row["modality"] for row in part} == {side.modality}
-        assert [int(row["entry_round"]) for row in part] == side.entry_rounds.tolist()
+    for pacing, part in zip(modalities, (rows[:N], rows[N:]), strict=True):
+        assert [row["sample"] for row in part] == pacing.ids
+        assert {row["modality"] for row in part} == {pacing.modality}
+        assert [int(row["entry_round"]) for row in part] == pacing.entry_rounds.tolist()
         assert part[3]["easiness"] == ""
         v = [[float(row[f"v_{r + 1}"]) for row in part] for r in range(ROUNDS)]
-        np.testing.assert_allclose(v, side.v, rtol=1e-5)
+        np.testing.assert_allclose(v, pacing.v, rtol=1e-5)
     assert (html, written) == render_pacing(result, "instance", "instance")
 
 
 def test_without_pictures_or_scores_there_is_the_table():
     bare = replace(paced(easiness=np.full(N, np.nan), score=""), pictures={})
-    html, written = render_pacing(PacingResult("cprl", [bare]), "p", "p")
+    html, written = render_pacing(MethodPacing("cprl", [bare]), "p", "p")
     page = Page(html)
     assert len(page.images) == 1
     assert page.cells[:4] == ["none", "0", "–", "–"]
@@ -203,7 +210,7 @@ def test_without_pictures_or_scores_there_is_the_table():
 
 
 def test_a_model_of_an_older_version_is_told_how_to_be_trained_anew():
-    html, written = render_pacing(PacingResult("cprl"), "p", "p")
+    html, written = render_pacing(MethodPacing("cprl"), "p", "p")
     assert not written
     assert "cprl was trained by an older version" in html
     assert "--force train" in html
@@ -211,7 +218,7 @@ def test_a_model_of_an_older_version_is_told_how_to_be_trained_anew():
 
 def test_a_report_holds_it_under_its_protocol(data):
     first, *rest = data.protocols
-    with_it = replace(first, pacing=PacingResult("cprl", [paced(), paced("image")]))
+    with_it = replace(first, pacing=MethodPacing("cprl", [paced(), paced("image")]))
     files = render_report(replace(data, protocols=[with_it, *rest]))
     page = files["report.html"].decode()
     assert page.count("<h3>Which samples entered when</h3>") == 1

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.report.reproduction.data import (
     Bars,
-    Cell,
     Claim,
     Curve,
     Figure,
     Panel,
     Plots,
+    ResultTable,
     Row,
-    Table,
+    Value,
 )
 from cppcl.retrieval.metrics import RECALL_LEVELS
 from storage import Store
+from tasks.lineage import Lineage
 from tasks.reporting.report import result_grid
-from tasks.reporting.reproduction_series import Measured, Series, model_of
-from tasks.reporting.reproduction_tables import Shown, known
+from tasks.reporting.reproduction.cells import Content
+from tasks.reporting.reproduction.series import MeasuredItem, Series, known_scores
 from tasks.stages.build_curricula import targets
 from tasks.stages.fetch import open_pictures
 
 ELEVEN = RECALL_LEVELS[::10]
 
 
-def precision_recall(store: Store, item: Measured) -> Shown:
+def precision_recall(store: Store, item: MeasuredItem) -> Content:
     """Precision over recall at eleven and at all levels."""
-    found = known(store, item)
+    found = known_scores(store, item)
     curves = {
         place: np.mean([e.precision_recall for e in scores.evaluations], axis=0)
         for place, scores in found.items()
@@ -55,21 +59,21 @@ def precision_recall(store: Store, item: Measured) -> Shown:
     rows = [
         Row(
             item.series[place].title,
-            [Cell(float(value), f"{value:.3f}") for value in curve[::10]],
+            [Value(float(value), f"{value:.3f}") for value in curve[::10]],
             item.series[place].artifacts,
         )
         for place, curve in curves.items()
     ]
     caption = "Interpolated precision at eleven levels of recall, averaged over queries and splits"
     return {
-        "tables": [Table(item.name, caption, [f"{level:g}" for level in ELEVEN], rows)],
+        "tables": [ResultTable(item.name, caption, [f"{level:g}" for level in ELEVEN], rows)],
         "figures": [Figure(item.name, "Precision over recall", Plots(panels))],
     }
 
 
-def per_category(store: Store, item: Measured) -> Shown:
+def per_category(store: Store, item: MeasuredItem) -> Content:
     """Mean average precision of each category."""
-    found = known(store, item)
+    found = known_scores(store, item)
     values = {place: by_category(store, item.series[place]) for place in found}
     if not values:
         return {}
@@ -77,25 +81,24 @@ def per_category(store: Store, item: Measured) -> Shown:
     rows = [
         Row(
             item.series[place].title,
-            [Cell(one[name], f"{one[name]:.3f}") for name in names],
+            [Value(one[name], f"{one[name]:.3f}") for name in names],
             item.series[place].artifacts,
         )
         for place, one in values.items()
     ]
     first, rivals = next(iter(values)), list(values)[1:]
     best = [n for n in names if all(values[first][n] >= values[other][n] for other in rivals)]
-    claims = (
-        [
+    claims = []
+    if rivals and (said := item.options["claims"].get("ahead")):
+        claims.append(
             Claim(
-                "The method is ahead of all others in most categories",
-                f"{item.series[first].title} is in {len(best)} of {len(names)}"
-                + (f"; not in {listed([n for n in names if n not in best])}" if rivals else ""),
+                said["text"],
+                f"{item.series[first].title} is in {len(best)} of {len(names)}; "
+                f"not in {listed([n for n in names if n not in best])}",
                 len(best) > len(names) / 2,
+                said["errata"],
             )
-        ]
-        if rivals
-        else []
-    )
+        )
     bars = Bars(
         names,
         {item.series[p].title: [one[name] for name in names] for p, one in values.items()},
@@ -103,7 +106,7 @@ def per_category(store: Store, item: Measured) -> Shown:
     )
     caption = "mAP of the queries of each category, mean over splits"
     return {
-        "tables": [Table(item.name, caption, names, rows)],
+        "tables": [ResultTable(item.name, caption, names, rows)],
         "figures": [Figure(item.name, caption, bars)],
         "claims": claims,
     }
@@ -130,7 +133,7 @@ def by_category(store: Store, series: Series) -> dict[str, float]:
     return {label: float(np.mean(found)) for label, found in sums.items()}
 
 
-def grid(store: Store, item: Measured) -> Shown:
+def grid(store: Store, item: MeasuredItem) -> Content:
     """Queries with their nearest pictures; false positives have a dashed red frame."""
     series = item.series[0]
     if not series.evaluations:
@@ -146,10 +149,10 @@ def grid(store: Store, item: Measured) -> Shown:
         Row(
             f"{number} {query.label}",
             [
-                Cell.of(
+                Value.of(
                     ", ".join(f.label + ("" if f.correct else " (false)") for f in query.nearest)
                 ),
-                Cell.of(sum(f.correct for f in query.nearest)),
+                Value.of(sum(f.correct for f in query.nearest)),
             ],
             series.artifacts[:1],
         )
@@ -161,64 +164,82 @@ def grid(store: Store, item: Measured) -> Shown:
         "positives have a dashed red frame"
     )
     return {
-        "tables": [Table(item.name, caption, ["nearest", "right"], rows, first="query")],
+        "tables": [ResultTable(item.name, caption, ["nearest", "right"], rows, first="query")],
         "figures": [Figure(item.name, caption, shown)],
     }
 
 
-def convergence(store: Store, item: Measured) -> Shown:
+def convergence(store: Store, item: MeasuredItem) -> Content:
     """Objective over rounds: each on its own, and a common one."""
+    common = "reconstruction_objective"
     parts = {
         "its own objective, at its gamma": "objective",
-        "common: reconstruction, every sample fully": "reconstruction_objective",
+        "common: reconstruction, every sample fully": common,
     }
-    panels, rows, ends, settled = [], [], {}, {}
+    models = {
+        place: Lineage.of_evaluation(store, series.evaluations[0]).training
+        for place, series in enumerate(item.series)
+        if series.evaluations
+    }
+    if not models:
+        return {}
+    panels, rows = [], []
+    ends: dict[str, float] = {}
+    stable: dict[str, int] = {}
     for title, name in parts.items():
         curves = []
-        for place, series in enumerate(item.series):
-            if not series.evaluations:
-                continue
-            model = model_of(store, series.evaluations[0])
+        for place, model in models.items():
+            series = item.series[place]
             values = model.array(f"history.{name}")
             rounds = np.arange(1, len(values) + 1)
             curves.append(Curve(series.title, rounds.tolist(), values.tolist(), place))
-            # The round from which on it stays within 1 % of its last value.
-            far = np.flatnonzero(np.abs(values - values[-1]) > 0.01 * abs(values[-1]))
-            calm = int(far[-1]) + 2 if len(far) else 1
             cells = [
-                Cell.of(name.replace("_", " ")),
-                Cell(float(values[0]), f"{values[0]:.4g}"),
-                Cell(float(values[-1]), f"{values[-1]:.4g}"),
-                Cell.of(len(values)),
-                Cell.of(calm),
+                Value.of(name.replace("_", " ")),
+                Value(float(values[0]), f"{values[0]:.4g}"),
+                Value(float(values[-1]), f"{values[-1]:.4g}"),
+                Value.of(len(values)),
+                Value.of(stable_from(values)),
             ]
             rows.append(Row(series.title, cells, [str(model.reference)]))
-            if name == "reconstruction_objective":
-                ends[series.title], settled[series.title] = float(values[-1]), calm
+            if name == common:
+                ends[series.title] = float(values[-1])
+                stable[series.title] = stable_from(values)
         panels.append(Panel(title, "round", "objective", curves))
-    if not ends:
-        return {}
-    *paced, plain = ends
-    lower = [name for name in paced if ends[name] < ends[plain]]
-    settled_text = ", ".join(f"{name} {rounds}" for name, rounds in settled.items())
-    claims = [
-        Claim(
-            "All settings are stable within less than 40 iterations",
-            f"common objective within 1 % of its last value from round: {settled_text}",
-            max(settled.values()) < 40,
-        ),
-        Claim(
-            f"Pacing ends in much lower minima than {plain}",
-            "common objective at the end: "
-            + ", ".join(f"{name} {value:.4g}" for name, value in ends.items()),
-            len(lower) == len(paced) and max(ends[n] for n in paced) < 0.9 * ends[plain],
-            (20,),
-        ),
-    ]
     columns = ["objective", "first round", "last round", "rounds", "within 1 % from round"]
     caption = "Objectives in training on the first split"
     return {
-        "tables": [Table(item.name, caption, columns, rows)],
+        "tables": [ResultTable(item.name, caption, columns, rows)],
         "figures": [Figure(item.name, "Objective over rounds", Plots(panels))],
-        "claims": claims,
+        "claims": convergence_claims(item.options["claims"], ends, stable),
     }
+
+
+def stable_from(values: NDArray[np.floating]) -> int:
+    """Round, from 1, from which on a curve stays within 1 % of its last value."""
+    far = np.flatnonzero(np.abs(values - values[-1]) > 0.01 * abs(values[-1]))
+    return int(far[-1]) + 2 if len(far) else 1
+
+
+def convergence_claims(
+    said: Mapping[str, Any], ends: Mapping[str, float], stable: Mapping[str, int]
+) -> list[Claim]:
+    """Whether training is soon stable, and ends lower than that of the last method."""
+    claims = []
+    if claim := said.get("stable"):
+        text = ", ".join(f"{name} {rounds}" for name, rounds in stable.items())
+        claims.append(
+            Claim(
+                claim["text"],
+                f"common objective within 1 % of its last value from round: {text}",
+                max(stable.values()) < claim["limit"],
+                claim["errata"],
+            )
+        )
+    if (claim := said.get("lower")) and len(ends) > 1:
+        *others, last = ends.values()
+        text = ", ".join(f"{name} {value:.4g}" for name, value in ends.items())
+        lower = all(value < min(last, claim["limit"] * last) for value in others)
+        claims.append(
+            Claim(claim["text"], f"common objective at the end: {text}", lower, claim["errata"])
+        )
+    return claims

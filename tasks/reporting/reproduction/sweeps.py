@@ -5,43 +5,49 @@ from __future__ import annotations
 from typing import Any
 
 from cppcl.report.reproduction.data import (
-    Cell,
     Claim,
     Curve,
     Figure,
     Panel,
     Plots,
+    ResultTable,
     Row,
     Surface,
-    Table,
+    Value,
 )
-from cppcl.report.sweep.data import Axis, value_text
+from cppcl.report.sweep import Axis, value_text
 from cppcl.report.tables import score_title
 from storage import Store
-from tasks.reporting.reproduction_series import Measured, Scores, Series, model_of
-from tasks.reporting.reproduction_tables import (
+from tasks.lineage import Lineage, by_modality
+from tasks.reporting.reproduction.cells import (
+    HOLDS,
+    INTERVAL,
     NOTHING,
-    Shown,
-    interval_cell,
-    known,
-    number,
-    points,
+    Content,
+    mean_cells,
+    score_cell,
+    with_interval,
 )
+from tasks.reporting.reproduction.series import MeasuredItem, Scores, Series, known_scores
+from tasks.reporting.reproduction.tables import extracted_pictures
+
+FLAT = 0.1
+"""Share of the best score that may be lost over the values of an option that does not matter."""
 
 
-def sensitivity(store: Store, item: Measured) -> Shown:
+def sensitivity(store: Store, item: MeasuredItem) -> Content:
     """A score over the values of options, one at a time."""
-    score, found = item.options["score"], known(store, item)
+    score, found = item.options["score"], known_scores(store, item)
     panels, tables, claims = [], [], []
     for axis in item.options["axes"]:
         places = [p for p, s in enumerate(item.series) if s.about["option"] == axis["option"]]
         rows = [sweep_row(store, score, item.series[p], found.get(p)) for p in places]
-        columns = ["value", "ours", "±", "95 % interval", "splits"]
+        columns = ["value", "ours", "±", INTERVAL, "splits"]
         if axis["seconds"]:
             columns.append("ms a picture")
         name = f"{item.name}_{axis['option'].rpartition('.')[2]}"
         caption = f"{score_title(score)} over {axis['title']}"
-        tables.append(Table(name, caption, columns, rows))
+        tables.append(ResultTable(name, caption, columns, rows))
         panels.append(sweep_panel(score, item, axis, places, found))
         if axis["expected"]:
             claims += sweep_claims(score, item, axis, places, found)
@@ -52,38 +58,35 @@ def sensitivity(store: Store, item: Measured) -> Shown:
 def sweep_row(store: Store, score: str, series: Series, found: Scores | None) -> Row:
     """One value of one option."""
     timed = series.about["seconds"]
-    value = Cell.of(value_text(series.about["value"]))
-    if found is None:
-        n = 5 if timed else 4
-        return Row(series.title, [value, *[NOTHING] * n], (), (), series.missing)
-    ours = found.interval(score)
-    zero, n = found.empty()
-    cells = [
-        value,
-        number(score, ours.mean),
-        number(score, found.deviation(score)),
-        interval_cell(score, ours.low, ours.high),
-        Cell.of(len(found.evaluations)),
-    ]
-    keys = series.artifacts
+    n_splits = NOTHING if found is None else Value.of(len(found.evaluations))
+    cells = [Value.of(value_text(series.about["value"])), *mean_cells(score, found), n_splits]
+    keys, note = series.artifacts, series.missing
     if timed:
-        curricula = store.open(model_of(store, series.evaluations[0]).inputs["curricula"])
-        made = store.open(curricula.inputs[f"{timed}_scores"])
-        pictures = made.shape("ok")[0] - made.run["notes"]["copied_rows"]
-        seconds = made.run["notes"]["worker_seconds"] / pictures if pictures else None
-        cells.append(Cell(seconds, "–" if seconds is None else f"{1000 * seconds:.2f}"))
-        keys = [*keys, str(made.reference)]
-    note = f"{zero} of {n} codes are empty." if zero else ""
-    return Row(series.title, cells, keys, series.about["errata"] if zero else (), note)
+        cells.append(NOTHING)
+    if found is not None:
+        note = found.empty_codes()
+        curricula = Lineage.of_evaluation(store, series.evaluations[0]).curricula
+        if timed and curricula:
+            made = store.open(by_modality(store.open(curricula), "scores")[timed])
+            n, together = extracted_pictures(made)
+            if n:
+                cells[-1] = Value(together / n, f"{1000 * together / n:.2f}")
+            keys = [*keys, str(made.reference)]
+    empty = found is not None and note
+    return Row(series.title, cells, keys, series.about["errata"] if empty else (), note)
 
 
 def sweep_panel(
-    score: str, item: Measured, axis: dict[str, Any], places: list[int], found: dict[int, Scores]
+    score: str,
+    item: MeasuredItem,
+    axis: dict[str, Any],
+    places: list[int],
+    found: dict[int, Scores],
 ) -> Panel:
     """The same as curves, one a method."""
     methods = list(dict.fromkeys(item.series[place].title for place in places))
     curves = []
-    for number_, method in enumerate(methods):
+    for number, method in enumerate(methods):
         here = [p for p in places if item.series[p].title == method and p in found]
         deviations = [found[p].deviation(score) for p in here]
         curves.append(
@@ -91,7 +94,7 @@ def sweep_panel(
                 method,
                 [float(item.series[p].about["value"]) for p in here],
                 [found[p].interval(score).mean for p in here],
-                number_,
+                number,
                 [d or 0.0 for d in deviations] if any(deviations) else None,
             )
         )
@@ -110,12 +113,12 @@ def sweep_panel(
     )
 
 
-FLAT = 0.1
-"""Share of the best score that may be lost over the values of an option that does not matter."""
-
-
 def sweep_claims(
-    score: str, item: Measured, axis: dict[str, Any], places: list[int], found: dict[int, Scores]
+    score: str,
+    item: MeasuredItem,
+    axis: dict[str, Any],
+    places: list[int],
+    found: dict[int, Scores],
 ) -> list[Claim]:
     """Whether a score changes as much, or as little, as is said."""
     claims = []
@@ -132,9 +135,9 @@ def sweep_claims(
         claims.append(
             Claim(
                 axis["statement"],
-                f"{method}: from {number(score, means[worst]).text} at {values[worst]} to "
-                f"{number(score, means[best]).text} at {values[best]}, "
-                f"{points(score, difference.mean, difference.low, difference.high)}; "
+                f"{method}: from {score_cell(score, means[worst]).text} at {values[worst]} to "
+                f"{score_cell(score, means[best]).text} at {values[best]}, "
+                f"{with_interval(score, difference)}; "
                 f"{100 * lost:.0f} % of the best is lost ({100 * FLAT:.0f} % or less is flat)",
                 flat if axis["expected"] == "flat" else not flat,
                 axis["errata"],
@@ -143,9 +146,9 @@ def sweep_claims(
     return claims
 
 
-def surface(store: Store, item: Measured) -> Shown:
+def surface(store: Store, item: MeasuredItem) -> Content:
     """A score over the values of two options, and whether curricula help."""
-    score, found = item.options["score"], known(store, item)
+    score, found = item.options["score"], known_scores(store, item)
     x, y = item.options["x"], item.options["y"]
     place_of = {
         (series.about["x"], series.about["y"]): place for place, series in enumerate(item.series)
@@ -157,39 +160,29 @@ def surface(store: Store, item: Measured) -> Shown:
     rows = []
     for (a, b), place in place_of.items():
         series = item.series[place]
-        if place in found:
-            ours = found[place].interval(score)
-            cells = [
-                Cell.of(a),
-                Cell.of(b),
-                number(score, ours.mean),
-                number(score, found[place].deviation(score)),
-                interval_cell(score, ours.low, ours.high),
-            ]
-        else:
-            cells = [Cell.of(a), Cell.of(b), *[NOTHING] * 3]
+        cells = [Value.of(a), Value.of(b), *mean_cells(score, found.get(place))]
         rows.append(Row(series.title, cells, series.artifacts, (), series.missing))
     claims = []
-    none = place_of.get((0, 0), place_of.get((0.0, 0.0)))
-    if none in found and len(found) > 1:
+    none = place_of.get((0, 0))
+    if (said := item.options["claims"].get("ahead")) and none in found and len(found) > 1:
         best = max(means, key=means.__getitem__)
         gain = found[best].minus(found[none], score)
         at = item.series[best].about
         claims.append(
             Claim(
-                "Curricula of both modalities help, and an excess of constraints slightly less",
+                said["text"],
                 f"best at {x['title']} {at['x']:g}, {y['title']} {at['y']:g}: "
-                f"{points(score, gain.mean, gain.low, gain.high)} over none, the largest of "
+                f"{with_interval(score, gain)} over none, the largest of "
                 f"{len(found)} places on the same test queries",
-                {"ahead": True, "level": None, "behind": False}[gain.verdict],
-                (22, 23),
+                HOLDS[gain.verdict],
+                said["errata"],
             )
         )
-    columns = [x["title"], y["title"], "ours", "±", "95 % interval"]
+    columns = [x["title"], y["title"], "ours", "±", INTERVAL]
     caption = f"{score_title(score)} over shares of admissible pairs; 0 is no curriculum"
     drawn = Surface(x["title"], y["title"], x["chosen"], y["chosen"], values, score_title(score))
     return {
-        "tables": [Table(item.name, caption, columns, rows, first="place")],
+        "tables": [ResultTable(item.name, caption, columns, rows, first="place")],
         "figures": [Figure(item.name, caption, drawn)],
         "claims": claims,
     }

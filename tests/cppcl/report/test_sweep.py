@@ -10,9 +10,16 @@ from PIL import Image
 
 from cppcl.errors import InputError
 from cppcl.report.style import defaults
-from cppcl.report.sweep.data import Axis, SweepData, SweepScores, value_text
-from cppcl.report.sweep.figure import draw, sweep_png
-from cppcl.report.sweep.render import render_sweep, sweep_csv
+from cppcl.report.sweep import (
+    Axis,
+    SweepData,
+    SweepScores,
+    draw,
+    render_sweep,
+    sweep_csv,
+    sweep_png,
+    value_text,
+)
 
 CROP = Axis("crop", (None, [30, 50, 170, 225]))
 SIZE = Axis("size", ([8, 10], [16, 20], [40, 50]))

@@ -10,19 +10,17 @@ from cppcl.report.reproduction.data import Item, Reproduction, State
 from cppcl.report.reproduction.render import render_reproduction as render
 from cppcl.retrieval.metrics import CONVENTION
 from storage import Recipe, Store, Writer
-from tasks.reporting import reproduction_plots as plots
-from tasks.reporting import reproduction_sweeps as sweeps
-from tasks.reporting import reproduction_tables as tables
-from tasks.reporting.reproduction_series import Measured
-from tasks.reporting.reproduction_tables import Shown
+from tasks.reporting.reproduction import plots, sweeps, tables
+from tasks.reporting.reproduction.cells import Content
+from tasks.reporting.reproduction.series import MeasuredItem
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.fetch import open_pictures
 from tasks.workspace import Workspace
 
-VERSION = "4"
+VERSION = "5"
 LIBRARIES = ("cppcl", "numpy", "matplotlib")
 
-KINDS: dict[str, Callable[[Store, Measured], Shown]] = {
+KINDS: dict[str, Callable[[Store, MeasuredItem], Content]] = {
     "scores": tables.scores,
     "differences": tables.differences,
     "binary_codes": tables.binary_codes,
@@ -44,7 +42,7 @@ def reproduction_of_paper(
     name: str,
     title: str,
     notes: Sequence[str],
-    items: Sequence[Measured],
+    items: Sequence[MeasuredItem],
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the page of a reproduction, with its tables and figures.
@@ -57,7 +55,7 @@ def reproduction_of_paper(
         Of the reproduction.
     notes : sequence of str
         About the whole.
-    items : sequence of Measured
+    items : sequence of MeasuredItem
         Tables and figures, with the evaluations that they are made from.
     mode : {'reuse', 'force', 'require'}
         Whether a stored one is taken.
@@ -88,7 +86,7 @@ render_reproduction = stage_task(reproduction_of_paper)
 
 
 def gather(
-    store: Store, name: str, title: str, notes: Sequence[str], items: Sequence[Measured]
+    store: Store, name: str, title: str, notes: Sequence[str], items: Sequence[MeasuredItem]
 ) -> Reproduction:
     """Collect everything that the page shows."""
     return Reproduction(
@@ -102,17 +100,17 @@ def gather(
     )
 
 
-def item_of(store: Store, item: Measured) -> Item:
+def item_of(store: Store, item: MeasuredItem) -> Item:
     """One table or figure."""
     state: State = "done"
     if item.message:
         state = "failed" if item.failed else "absent"
-    shown = KINDS[item.kind](store, item)
-    notes = [*item.notes, *shown.pop("notes", ())]
-    return Item(item.name, item.title, item.source, state, item.message, notes=notes, **shown)
+    content = KINDS[item.kind](store, item)
+    notes = [*item.notes, *content.pop("notes", ())]
+    return Item(item.name, item.title, item.source, state, item.message, notes=notes, **content)
 
 
-def licences(store: Store, items: Sequence[Measured]) -> list[str]:
+def licences(store: Store, items: Sequence[MeasuredItem]) -> list[str]:
     """Attribution of the pictures of every data set that is used."""
     tables = {
         store.open(series.evaluations[0]).inputs["table"]

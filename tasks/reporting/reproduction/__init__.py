@@ -1,0 +1,1 @@
+"""The page of a reproduction: what each table and figure is made of."""

@@ -1,0 +1,277 @@
+"""Items that are tables: scores beside printed ones, differences, binary codes, costs, times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cppcl.datasets.table import Modality
+from cppcl.report.reproduction.data import (
+    Claim,
+    Figure,
+    Points,
+    ResultTable,
+    Row,
+    Value,
+    agreement,
+)
+from cppcl.report.tables import score_title
+from cppcl.retrieval.comparison import Difference
+from storage import Artifact, Reference, Store
+from tasks.lineage import Lineage, by_modality
+from tasks.reporting.reproduction.cells import (
+    HOLDS,
+    INTERVAL,
+    NOTHING,
+    Content,
+    mean_cells,
+    score_cell,
+    signed,
+    with_interval,
+)
+from tasks.reporting.reproduction.series import MeasuredItem, Scores, Series, known_scores
+
+PARTS_OF_A_QUERY = ("describe", "encode", "rank")
+
+
+def scores(store: Store, item: MeasuredItem) -> Content:
+    """A table of scores beside printed ones, and what the paper says of them."""
+    score, found = item.options["score"], known_scores(store, item)
+    rows = [score_row(score, series, found.get(place)) for place, series in enumerate(item.series)]
+    columns = ["options", "printed", "ours", "±", INTERVAL, "splits", "difference", "agreement"]
+    table = ResultTable(item.name, f"{score_title(score)}, mean over splits", columns, rows)
+    places = {series.about["line"]: place for place, series in enumerate(item.series)}
+    claims = []
+    for statement in item.options["statements"]:
+        first, second = (found.get(places[statement[name]]) for name in ("first", "second"))
+        if first and second:
+            claims.append(claim_of(score, statement, first, second))
+    return {"tables": [table], "claims": claims}
+
+
+def score_row(score: str, series: Series, found: Scores | None) -> Row:
+    """One line: what is printed, and ours beside it."""
+    printed, preset = series.about["printed"], series.about["preset"]
+    cells = [Value.of(preset), score_cell(score, printed), *mean_cells(score, found)]
+    beside = [NOTHING] * 3
+    remark = series.missing
+    if found is not None:
+        remark = found.empty_codes()
+        beside[0] = Value.of(len(found.evaluations))
+        if printed is not None:
+            ours = found.interval(score)
+            difference = ours.mean - printed
+            beside[1:] = [
+                Value(difference, signed(score, difference)),
+                Value.of(agreement(printed, ours)),
+            ]
+    note = " ".join(filter(None, [series.about["note"], remark]))
+    return Row(series.title, [*cells, *beside], series.artifacts, series.about["errata"], note)
+
+
+def claim_of(score: str, statement: Mapping[str, Any], first: Scores, second: Scores) -> Claim:
+    """Whether one line is ahead of another on the same queries."""
+    if not paired(first, second):
+        ours, theirs = first.interval(score), second.interval(score)
+        holds = None
+        if ours.low > theirs.high or ours.high < theirs.low:
+            holds = ours.low > theirs.high
+        text = f"{score_cell(score, ours.mean).text} and {score_cell(score, theirs.mean).text}"
+        return Claim(
+            statement["text"], f"{text}, of different queries", holds, statement["errata"]
+        )
+    found = first.minus(second, score)
+    return Claim(
+        statement["text"],
+        f"{with_interval(score, found)}: {words_of(found)}",
+        HOLDS[found.verdict],
+        statement["errata"],
+    )
+
+
+def paired(first: Scores, second: Scores) -> bool:
+    """True if both are scores of the same queries in the same splits."""
+    return len(first.queries) == len(second.queries) and all(
+        np.array_equal(a, b) for a, b in zip(first.queries, second.queries, strict=True)
+    )
+
+
+def words_of(found: Difference) -> str:
+    """Verdict of a difference, with what splits say."""
+    words = {
+        "ahead": "ahead beyond chance",
+        "behind": "behind beyond chance",
+        "level": "level, it could be chance",
+    }
+    return f"{words[found.verdict]} (splits ahead / level / behind: {splits_of(found)})"
+
+
+def splits_of(found: Difference) -> str:
+    """Number of splits in which the first is ahead, level and behind."""
+    return f"{found.ahead} / {found.level} / {found.behind}"
+
+
+def differences(store: Store, item: MeasuredItem) -> Content:
+    """The first method minus each other one."""
+    score, found = item.options["score"], known_scores(store, item)
+    if 0 not in found:
+        return {}
+    rows = []
+    for place, series in enumerate(item.series[1:], start=1):
+        if place not in found:
+            continue
+        difference = found[0].minus(found[place], score)
+        low, high = signed(score, difference.low), signed(score, difference.high)
+        cells = [
+            score_cell(score, found[place].interval(score).mean),
+            Value(difference.mean, signed(score, difference.mean)),
+            Value(f"[{difference.low!r}, {difference.high!r}]", f"[{low}, {high}]"),
+            Value.of(splits_of(difference)),
+            Value.of(difference.verdict),
+        ]
+        both = [*item.series[0].artifacts, *series.artifacts]
+        rows.append(Row(series.title, cells, both))
+    first = item.series[0].title
+    mean = score_cell(score, found[0].interval(score).mean).text
+    caption = f"{first} ({mean}) minus each other method: {score_title(score)}"
+    columns = ["its score", "difference", INTERVAL, "splits ahead / level / behind", "verdict"]
+    return {"tables": [ResultTable(item.name, caption, columns, rows)]}
+
+
+def binary_codes(store: Store, item: MeasuredItem) -> Content:
+    """Scores of binary codes beside the exact ones of the same method."""
+    score, found = item.options["score"], known_scores(store, item)
+    exact = {
+        series.about["method"]: found.get(place)
+        for place, series in enumerate(item.series)
+        if series.about["bits"] is None
+    }
+    rows = []
+    for place, series in enumerate(item.series):
+        bits, here = series.about["bits"], found.get(place)
+        length = Value(None, "exact codes") if here and not bits else Value.of(bits)
+        beside = [NOTHING, NOTHING]
+        whole = exact[series.about["method"]]
+        if here and whole and bits:
+            lost = here.minus(whole, score)
+            beside = [Value(lost.mean, with_interval(score, lost)), Value.of(lost.verdict)]
+        cells = [length, *mean_cells(score, here), *beside]
+        note = series.about["note"] if here else series.missing
+        rows.append(Row(series.title, cells, series.artifacts, (), note))
+    columns = ["bits", "ours", "±", INTERVAL, "minus exact codes", "verdict"]
+    caption = f"{score_title(score)} by Hamming distance of ITQ codes"
+    return {"tables": [ResultTable(item.name, caption, columns, rows)]}
+
+
+def costs(store: Store, item: MeasuredItem) -> Content:
+    """Seconds of every step, as noted when its artifact was made, beside printed ones."""
+    printed = item.options["printed"]
+    behind = [
+        (series, [Lineage.of_evaluation(store, reference) for reference in series.evaluations])
+        for series in item.series
+        if series.evaluations
+    ]
+    rows: list[Row] = []
+    seen: set[Reference] = set()
+    for _, (first, *_others) in behind:
+        rows += extraction_rows(store, "features", first.features, seen, printed)
+        if first.curricula:
+            curricula = store.open(first.curricula)
+            used = by_modality(curricula, "scores")
+            rows += extraction_rows(store, "curriculum", used, seen, printed)
+            rows.append(cost_row("curriculum", "pairs of both curricula", [curricula], printed))
+    for series, lineages in behind:
+        steps = {
+            ("training", series.title): [lineage.training for lineage in lineages],
+            ("codes of all pictures", f"{series.title}, encode"): [
+                lineage.codes for lineage in lineages
+            ],
+            ("ranking, scores", f"{series.title}, evaluate"): [
+                store.open(reference) for reference in series.evaluations
+            ],
+        }
+        rows += [cost_row(*names, made, printed) for names, made in steps.items()]
+    columns = ["phase", "mean", "±", "unit", "printed"]
+    caption = (
+        "Wall seconds on the machine that made the artifacts, which may have had other work; of "
+        "pictures, seconds of the workers together divided by the pictures"
+    )
+    return {"tables": [ResultTable(item.name, caption, columns, rows, first="component")]}
+
+
+def extraction_rows(
+    store: Store,
+    phase: str,
+    features: Mapping[Modality, Reference],
+    seen: set[Reference],
+    printed: Mapping[str, str],
+) -> Iterator[Row]:
+    """A row for each extraction that read pictures itself and was not seen before."""
+    for modality, reference in features.items():
+        made = store.open(reference)
+        n, seconds = extracted_pictures(made)
+        if reference not in seen and n and seconds:
+            component = f"{made.parameters['extractor']} ({modality})"
+            row = cost_row(phase, component, [made], printed, seconds / n, "s a picture")
+            yield replace(row, note=f"{n} pictures")
+        seen.add(reference)
+
+
+def extracted_pictures(extracted: Artifact) -> tuple[int, float]:
+    """Pictures that an extraction read itself, and the seconds of its workers together."""
+    notes = extracted.run["notes"]
+    n = extracted.shape("ok")[0] - notes.get("copied_rows", 0)
+    return n, notes.get("worker_seconds") or 0.0
+
+
+def cost_row(
+    phase: str,
+    component: str,
+    made: Sequence[Artifact],
+    printed: Mapping[str, str],
+    seconds: float | None = None,
+    unit: str = "s",
+) -> Row:
+    """Mean seconds of artifacts, or those that are given, and their deviation."""
+    each = [artifact.run["seconds"] for artifact in made] if seconds is None else [seconds]
+    mean = float(np.mean(each))
+    deviation = float(np.std(each, ddof=1)) if len(each) > 1 else None
+    cells = [
+        Value.of(phase),
+        Value(mean, f"{mean:.3g}"),
+        Value(deviation, "–" if deviation is None else f"{deviation:.2g}"),
+        Value.of(unit),
+        Value.of(printed.get(component)),
+    ]
+    return Row(component, cells, [str(artifact.reference) for artifact in made])
+
+
+def retrieval_time(store: Store, item: MeasuredItem) -> Content:
+    """Time of a query against the score of a method."""
+    score, found = item.options["score"], known_scores(store, item)
+    rows, places = [], {}
+    for place, series in enumerate(item.series):
+        if place not in found or not series.extra:
+            rows.append(Row(series.title, [NOTHING] * 5, (), (), series.missing))
+            continue
+        times = store.open(series.extra[0]).json("times.json")
+        mean = found[place].interval(score).mean
+        total = sum(times[part] for part in PARTS_OF_A_QUERY)
+        cells = [
+            score_cell(score, mean),
+            *(Value(times[p], f"{1000 * times[p]:.2f}") for p in PARTS_OF_A_QUERY),
+            Value(total, f"{1000 * total:.1f}"),
+        ]
+        rows.append(Row(series.title, cells, series.artifacts, (), series.about.get("note", "")))
+        places[series.title] = (1000 * total, mean)
+    columns = [score_title(score), *PARTS_OF_A_QUERY, "together"]
+    caption = "Milliseconds of processor time of a query: describe the sketch, find its code, rank"
+    drawn = Points("milliseconds of processor time", score_title(score), places)
+    figure = Figure(item.name, "Time of a query against the score", drawn)
+    return {
+        "tables": [ResultTable(item.name, caption, columns, rows)],
+        "figures": [figure] if places else [],
+    }
