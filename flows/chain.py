@@ -14,8 +14,8 @@ from flows.configuration.sides import Pair, what_learns
 from flows.record import RunRecord
 from flows.selection import Selection
 from storage import Recipe, Reference, canonical_json
-from tasks.cluster import running as cluster
 from tasks.cluster.kinds import ClusterOptions
+from tasks.cluster.session import Cluster, cluster_session
 from tasks.reporting.report import render_report
 from tasks.stages.build_curricula import ANNOTATOR, build_curricula
 from tasks.stages.encode import encode
@@ -131,10 +131,10 @@ class Chain:
             )
         return self.record
 
-    def session(self) -> AbstractContextManager[cluster.Cluster]:
+    def session(self) -> AbstractContextManager[Cluster]:
         """Make the cluster of the experiment available; it starts when it is needed."""
         compute = self.experiment.compute
-        return cluster.session(
+        return cluster_session(
             compute.cluster,
             compute.workers,
             compute.memory_per_worker,

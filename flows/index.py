@@ -13,7 +13,7 @@ from pydantic import Field
 
 from flows.experiment import DEFAULT_WORKSPACE
 from flows.watching import artifact_key, tell_failure, watched
-from tasks.cluster import running as cluster
+from tasks.cluster.session import cluster_session
 from tasks.stages.index import IndexUpdate
 from tasks.stages.index import update_index as update
 from tasks.workspace import Workspace
@@ -63,7 +63,7 @@ def update_index(
     workers : int
         Local workers; one a core by default.
     """
-    with watched(name), cluster.session(cluster_address, workers):
+    with watched(name), cluster_session(cluster_address, workers):
         found = update(
             workspace=Workspace(Path(workspace)),
             model=model,

@@ -14,12 +14,13 @@ from cppcl.pictures.decoding import Picture, decode_picture
 from cppcl.retrieval.exact import nearest
 from storage import Artifact, Reference
 from tasks.lineage import Lineage
+from tasks.samples import Pictures, open_pictures, usable_rows
 from tasks.stages.contract import StageResult
 from tasks.stages.encode import encode_features
-from tasks.stages.extract import extract_features, usable_rows
-from tasks.stages.fetch import Pictures, open_pictures, publish_table
+from tasks.stages.extract import extract_features
+from tasks.stages.fetch import publish_table
 from tasks.stages.train import open_method
-from tasks.workers.blocks import ExtractorSpec
+from tasks.workers.extractors import ExtractorSpec
 from tasks.workspace import Workspace
 
 

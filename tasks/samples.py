@@ -1,16 +1,140 @@
-"""What a method may learn from: the training rows of a split whose pictures could be used."""
+"""Samples of a split: their pictures, which rows train and which test, and what they belong to.
+
+The one place that reads a sample table, a split and the rows that could be used. Workers import it
+too, so it imports no Prefect.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
-from cppcl.datasets.table import MODALITIES, Modality
-from storage import Reference, Store
-from tasks.stages.build_curricula import Target, targets, training_rows
-from tasks.stages.extract import usable_rows
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
-from tasks.workers.reading import TrainingSamples
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.curriculum import Curriculum
+from cppcl.curriculum.union import curriculum_from_arrays
+from cppcl.datasets.splits import (
+    Split,
+)
+from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from storage import Artifact, Reference, Store
+
+Target = Literal["groups", "labels"]
+SPLIT_PARTS = ("train_sketches", "train_images", "test_sketches", "test_images")
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """A sample table with the folder that its paths are relative to."""
+
+    table: SampleTable
+    root: Path
+    licence: str
+    findings: tuple[str, ...]
+
+
+def open_pictures(store: Store, reference: Reference) -> Pictures:
+    """Read what `fetch` stored."""
+    artifact = store.open(reference)
+    about = artifact.json("about.json")
+    return Pictures(
+        table=SampleTable.from_csv(artifact.text("samples.csv")),
+        root=pictures_root(artifact),
+        licence=about["licence"],
+        findings=tuple(about["findings"]),
+    )
+
+
+def pictures_root(artifact: Artifact) -> Path:
+    """Folder that paths of a sample table are relative to."""
+    return Path(artifact.run["notes"]["root"])
+
+
+def open_split(store: Store, reference: Reference) -> Split:
+    """Read what `split` stored."""
+    artifact = store.open(reference)
+    return Split(**{part: artifact.array(part).astype(np.int64) for part in SPLIT_PARTS})
+
+
+def training_rows(split: Split, modality: Modality) -> NDArray[np.int64]:
+    """Training rows of one modality."""
+    return split.train_sketches if modality == "sketch" else split.train_images
+
+
+def test_rows(split: Split, modality: Modality) -> NDArray[np.int64]:
+    """Test rows of one modality."""
+    return split.test_sketches if modality == "sketch" else split.test_images
+
+
+def targets(
+    table: SampleTable, modality: Modality, target: Target, rows: NDArray[np.int64]
+) -> NDArray[np.str_]:
+    """Which class, or which instance, each of these rows belongs to."""
+    return np.array(table.column(target, modality), dtype=str)[rows]
+
+
+def usable_rows(artifact: Artifact) -> NDArray[np.bool_]:
+    """Which rows of an `extract` artifact hold features."""
+    return artifact.array("ok").astype(bool)
+
+
+@dataclass(frozen=True)
+class TrainingSamples:
+    """Training samples of one modality.
+
+    Attributes
+    ----------
+    modality : {'sketch', 'image'}
+        Which.
+    rows : (n,) int64
+        Rows of the modality, in the sample table and in its features.
+    kept : (m,) bool
+        Which of the m training rows of the split these are.
+    labels, groups : (n,) str
+        What relevance goes by, and the instance of each.
+    """
+
+    modality: Modality
+    rows: NDArray[np.int64]
+    kept: NDArray[np.bool_]
+    labels: NDArray[np.str_]
+    groups: NDArray[np.str_]
+
+    def features(self, store: Store, reference: Reference) -> NDArray[np.floating]:
+        """Their rows of an `extract` artifact, (n, m)."""
+        return store.open(reference).rows("features", self.rows)
+
+    def curriculum(self, store: Store, reference: Reference | None) -> Curriculum | None:
+        """Their pairs of a `curricula` artifact."""
+        if reference is None:
+            return None
+        return open_curriculum(store, reference, self.modality, self.kept)
+
+
+def open_curriculum(
+    store: Store, reference: Reference, modality: Modality, kept: NDArray[np.bool_]
+) -> Curriculum:
+    """Read the curriculum of one modality, restricted to training samples that are kept.
+
+    Parameters
+    ----------
+    store : Store
+        Where the artifact is.
+    reference : Reference
+        A `curricula` artifact.
+    modality : {'sketch', 'image'}
+        Whose pairs.
+    kept : (n,) bool
+        Which training samples have features; pairs refer to those alone afterwards.
+    """
+    artifact, prefix = store.open(reference), f"{modality}_"
+    names = [name for name in artifact.names if name.startswith(prefix)]
+    arrays = {name.removeprefix(prefix): artifact.array(name) for name in names}
+    if len(arrays) > 1 and not len(arrays["pairs"]):
+        del arrays["pairs"]
+    return curriculum_from_arrays(arrays, len(kept)).restrict(np.flatnonzero(kept))
 
 
 def training_samples(

@@ -61,9 +61,9 @@ def prefect_server() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def dask_cluster() -> Iterator[Any]:
     """Two workers; stages that run while a test holds this find them."""
-    from tasks.cluster import running as cluster
+    from tasks.cluster.session import cluster_session
 
-    with cluster.session(workers=2, memory_per_worker="2GiB") as session:
+    with cluster_session(workers=2, memory_per_worker="2GiB") as session:
         session.client()
         yield session
 
@@ -189,10 +189,10 @@ def extract_here() -> Iterator[list[str]]:
     import tasks.stages.learn
     import tasks.stages.tune
     import tasks.workers.blocks
-    from tasks.workers.blocks import learn_from
+    from tasks.workers.extractors import learn_from
 
     decoded: list[str] = []
-    read_sample = tasks.workers.blocks.read_sample
+    read_sample = tasks.workers.extractors.read_sample
 
     def read(root: Path, path: str, **options: Any) -> Any:
         decoded.append(path)
@@ -204,10 +204,10 @@ def extract_here() -> Iterator[list[str]]:
             yield tasks.cluster.scheduling.Finished(report, done)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tasks.workers.blocks, "read_sample", read)
+        patch.setattr(tasks.workers.extractors, "read_sample", read)
         patch.setattr(tasks.stages.extract, "run_blocks", run)
         patch.setattr(tasks.stages.learn, "run_job", lambda p, spec, device: learn_from(p, spec))
-        patch.setattr(tasks.stages.tune, "run_jobs", lambda work, jobs, device: map(work, jobs))
+        patch.setattr(tasks.stages.tune, "run_jobs", lambda work, jobs, **options: map(work, jobs))
         yield decoded
 
 

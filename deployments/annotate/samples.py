@@ -14,12 +14,10 @@ from cppcl.curriculum.people.questions import Pair
 from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
 from storage import Artifact, Reference
-from tasks.cluster import running as cluster
+from tasks.cluster.session import cluster_session
 from tasks.progress import log
-from tasks.stages.build_curricula import training_rows
-from tasks.stages.extract import extract_features, usable_rows
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
+from tasks.samples import open_pictures, open_split, training_rows, usable_rows
+from tasks.stages.extract import extract_features
 from tasks.workspace import Workspace
 
 PREFERRED = ("shog", "hog")
@@ -110,7 +108,7 @@ def gather(workspace: Workspace, text: str, split: str | None = None) -> Annotat
             "nothing to be shown"
         )
     compute = record["configuration"]["compute"]
-    with cluster.session(compute["cluster"], compute["workers"], compute["memory_per_worker"]):
+    with cluster_session(compute["cluster"], compute["workers"], compute["memory_per_worker"]):
         # It starts when something is to be extracted.
         artifacts = {m: features_of(workspace, record, references, table, m) for m in MODALITIES}
     sides: dict[Modality, Side] = {}

@@ -54,7 +54,7 @@ def fitted(
 ) -> Any:
     """Scorer with what it learned in the workspace, or else from the picture itself."""
     from tasks.stages.learn import find_learned, latest_learned
-    from tasks.workers.blocks import ExtractorSpec
+    from tasks.workers.extractors import ExtractorSpec
 
     name, arguments, store = chosen.registered_name, chosen.arguments(), workspace.store
     if not chosen.learns:

@@ -142,7 +142,7 @@ def as_learned(chosen: Any, side: int, workspace: Workspace, terminal: Terminal)
     """Extractor with what it learned: what was asked for, or the newest that fits."""
     from flows.configuration.sides import what_learns
     from tasks.stages.learn import find_learned, latest_learned
-    from tasks.workers.blocks import ExtractorSpec
+    from tasks.workers.extractors import ExtractorSpec
 
     name, arguments, learned = chosen.registered_name, chosen.arguments(), None
     if chosen.learns:

@@ -6,14 +6,14 @@ import sys
 from argparse import Namespace
 
 from deployments.terminal import Terminal
-from tasks.cluster import running as cluster
+from tasks.cluster.session import cluster_session
 from tasks.stages.index import update_index
 from tasks.workspace import Workspace
 
 
 def main(options: Namespace) -> int:
     """Extract and encode what is new in the folder; print the key to search with."""
-    with Terminal(sys.stderr) as terminal, cluster.session():
+    with Terminal(sys.stderr) as terminal, cluster_session():
         update = update_index(
             workspace=Workspace(options.workspace),
             model=options.model,

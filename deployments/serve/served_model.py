@@ -22,11 +22,8 @@ from deployments.web.pictures import PictureFile, Pictures
 from storage import Artifact, Recipe, Reference, Store
 from tasks.lineage import Lineage
 from tasks.model import Model, extractor_of
+from tasks.samples import open_pictures, open_split, targets, usable_rows
 from tasks.stages import encode
-from tasks.stages.build_curricula import targets
-from tasks.stages.extract import usable_rows
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
 from tasks.workspace import Workspace
 
 Place = tuple[Modality, int]

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cppcl.errors import CppclError
-from tasks.cluster import running as cluster
+from tasks.cluster.jobs import Killed, run_jobs
+from tasks.cluster.session import current_cluster
 from tasks.cluster.throughput import Throughput
 from tasks.progress import log
-from tasks.workers.block_jobs import extract_blocks, extract_carefully
-from tasks.workers.blocks import Block, BlockReport, ExtractorSpec
+from tasks.workers.blocks import Block, BlockReport, extract_blocks, extract_carefully
+from tasks.workers.extractors import ExtractorSpec
 
 JOB_S = 5.0
 """Time that a job should take: far more than what Dask needs for one, short enough to lose."""
@@ -48,18 +49,18 @@ def run_blocks(
         return
     done = 0
     throughput = Throughput(sum(len(block.paths) for block in blocks))
-    readers = READERS if "GPU" in cluster.current().resource(device) else 0
+    readers = READERS if "GPU" in current_cluster().resource(device) else 0
     work = functools.partial(
         extract_blocks, partial, root=root, spec=spec, store=store, readers=readers
     )
     deadly: list[Block] = []
     row_bytes = 4 * spec.make(store).dimension
-    n_workers = functools.partial(cluster.current().n_workers, device)
+    n_workers = functools.partial(current_cluster().n_workers, device)
     jobs = bundles(blocks, throughput, row_bytes, n_workers)
-    for _, result in cluster.run(
+    for _, result in run_jobs(
         work, jobs, device=device, name=spec.name, hint=MEND, tell_killed=True
     ):
-        if isinstance(result, cluster.Killed):
+        if isinstance(result, Killed):
             deadly += result.job
             continue
         for report in result:
@@ -89,10 +90,10 @@ def run_alone(
     """
     killed = None
     for _ in range(len(block.paths) + 1):
-        ((_, result),) = cluster.run(
+        ((_, result),) = run_jobs(
             work, [block], device=device, name=f"{name}-alone", hint=MEND, tell_killed=True
         )
-        if not isinstance(result, cluster.Killed):
+        if not isinstance(result, Killed):
             report: BlockReport = result
             return report
         killed = result

@@ -12,9 +12,8 @@ from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.report.curricula import CurriculumResult, ScoredPicture, count_pairs
 from storage import Reference, Store
 from tasks.lineage import by_modality
-from tasks.stages.build_curricula import options_of, scores_of, targets, training_rows
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
+from tasks.samples import open_pictures, open_split, targets, training_rows
+from tasks.stages.build_curricula import options_of, scores_of
 
 N_SHOWN = 6
 """Easiest and hardest pictures of each modality."""

@@ -14,9 +14,8 @@ from cppcl.report.pacing import MethodPacing, ModalityPacing
 from storage import Reference, Store
 from tasks.lineage import Lineage, by_modality, first_curricula
 from tasks.reporting.curricula import Reader
-from tasks.samples import training_samples
+from tasks.samples import open_pictures, training_samples
 from tasks.stages.build_curricula import scores_of
-from tasks.stages.fetch import open_pictures
 
 ROUNDS = "model.{}_pacing_rounds"
 """Array of a `train` artifact, of a modality; those of older versions lack it."""

@@ -30,11 +30,10 @@ from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.lineage import Lineage, everything_behind, first_curricula
 from tasks.reporting.curricula import Reader, curriculum_results
 from tasks.reporting.pacing import pacing_kept, pacing_result
-from tasks.stages.build_curricula import Target
+from tasks.samples import Pictures, Target, open_pictures
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.evaluate import open_evaluation, open_test_set
 from tasks.stages.extract import zero_rows_remark
-from tasks.stages.fetch import Pictures, open_pictures
 from tasks.stages.learn import KEYSHAPES, remarks_on
 from tasks.stages.names import STAGES
 from tasks.workspace import Workspace

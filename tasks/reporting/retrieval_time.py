@@ -13,11 +13,8 @@ from storage import Recipe, Reference, Writer
 from tasks.lineage import Lineage
 from tasks.model import extractor_of
 from tasks.reporting.report import picture_reader
-from tasks.stages.build_curricula import test_rows
+from tasks.samples import open_pictures, open_split, test_rows, usable_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
-from tasks.stages.extract import usable_rows
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
 from tasks.stages.train import open_method
 from tasks.workspace import Workspace
 

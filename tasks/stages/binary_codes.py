@@ -9,10 +9,8 @@ from cppcl.learning.preparation import unit_rows
 from cppcl.retrieval.hashing import IterativeQuantization
 from storage import Recipe, Reference, Writer
 from tasks.lineage import by_modality
-from tasks.stages.build_curricula import training_rows
+from tasks.samples import open_split, training_rows, usable_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
-from tasks.stages.extract import usable_rows
-from tasks.stages.split import open_split
 from tasks.workspace import Workspace
 
 VERSION = "2"

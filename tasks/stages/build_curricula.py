@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,40 +15,19 @@ from cppcl.curriculum.people.answers import Answer, AnsweredPairs, pairs_from_an
 from cppcl.curriculum.people.simulated import simulated_answers
 from cppcl.curriculum.union import curriculum_arrays
 from cppcl.datasets.obtaining.files import file_sha256
-from cppcl.datasets.splits import Split
-from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS
 from storage import Recipe, Reference, Store, Writer
 from tasks.progress import log
+from tasks.samples import Target, open_pictures, open_split, targets, training_rows, usable_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
-from tasks.stages.extract import usable_rows
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
 from tasks.workspace import Workspace
 
 VERSION = "2"
-Target = Literal["groups", "labels"]
 
 ANNOTATOR = {"features": "hog", "detail": "stroke_length"}
 """Extractors that a simulated annotator needs of sketches, by what it needs them for."""
-
-
-def training_rows(split: Split, modality: Modality) -> NDArray[np.int64]:
-    """Training rows of one modality."""
-    return split.train_sketches if modality == "sketch" else split.train_images
-
-
-def test_rows(split: Split, modality: Modality) -> NDArray[np.int64]:
-    """Test rows of one modality."""
-    return split.test_sketches if modality == "sketch" else split.test_images
-
-
-def targets(
-    table: SampleTable, modality: Modality, target: Target, rows: NDArray[np.int64]
-) -> NDArray[np.str_]:
-    """Which class, or which instance, each of these rows belongs to."""
-    return np.array(table.column(target, modality), dtype=str)[rows]
 
 
 def curricula_of_split(

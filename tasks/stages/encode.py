@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from storage import Recipe, Reference, Writer
 from tasks.progress import logging_convergence
+from tasks.samples import usable_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
-from tasks.stages.extract import usable_rows
 from tasks.stages.train import open_method
 from tasks.workspace import Workspace
 

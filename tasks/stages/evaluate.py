@@ -14,11 +14,8 @@ from cppcl.retrieval.metrics import evaluate as evaluate_codes
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.lineage import by_modality
 from tasks.progress import log
-from tasks.stages.build_curricula import Target, targets, test_rows
+from tasks.samples import Target, open_pictures, open_split, targets, test_rows, usable_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
-from tasks.stages.extract import usable_rows
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
 from tasks.workspace import Workspace
 
 VERSION = "1"

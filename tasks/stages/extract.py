@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cppcl.datasets.table import Modality, SampleTable
 from cppcl.errors import InputError, TooManyBadPicturesError
 from cppcl.features import make_extractor
 from cppcl.pictures.decoding import read_sample
 from storage import Artifact, Recipe, Reference, Store, Writer
-from tasks.cluster import running as cluster
 from tasks.cluster.scheduling import run_blocks
+from tasks.cluster.session import available_cluster
 from tasks.cluster.throughput import Throughput
 from tasks.prefect_progress import prefect_progress
 from tasks.progress import Progress, log, tell
+from tasks.samples import open_pictures
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
-from tasks.stages.fetch import open_pictures
-from tasks.workers.blocks import LEARNED, NOTE, Block, Copy, ExtractorSpec
+from tasks.workers.blocks import NOTE, Block, Copy
+from tasks.workers.extractors import LEARNED, ExtractorSpec
 from tasks.workers.memory import extraction_budget
 from tasks.workspace import Workspace
 
@@ -107,7 +107,7 @@ def extract_features(
             learned_bytes=0 if learned is None else stored_bytes(store.open(learned)),
             ahead=made.device == "gpu",
         )
-        if blocks and (workers := cluster.available()):
+        if blocks and (workers := available_cluster()):
             budget.check(workers.memory_of_a_worker(), block_rows, longest_side)
         copied = sum(len(copy.rows) for block in blocks for copy in block.copies)
         throughput = Throughput(sum(len(block.paths) for block in blocks))
@@ -260,8 +260,3 @@ def stored_bytes(artifact: Artifact) -> int:
     """Bytes of the arrays of an artifact, in memory."""
     shapes = (artifact.shape(name) for name in artifact.names if name.startswith(LEARNED))
     return 8 * sum(math.prod(shape) for shape in shapes)
-
-
-def usable_rows(artifact: Artifact) -> NDArray[np.bool_]:
-    """Which rows of an `extract` artifact hold features."""
-    return artifact.array("ok").astype(bool)

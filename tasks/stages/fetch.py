@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,9 @@ import numpy as np
 from cppcl.datasets import DATASETS, PublishedSet
 from cppcl.datasets.obtaining.mirrors import Listener
 from cppcl.datasets.table import SampleTable
-from storage import Artifact, Recipe, Reference, Store, Writer, read_zarr
+from storage import Recipe, Store, Writer, read_zarr
 from tasks.progress import Progress, log, tell
+from tasks.samples import pictures_root
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
@@ -114,33 +114,7 @@ def publish_table(
         writer.note(root=str(root.absolute()))
 
     stored = store.find(recipe.reference)
-    if stored is not None and _root(stored) != root.absolute():
+    if stored is not None and pictures_root(stored) != root.absolute():
         # The same pictures at another place: the place is the only thing that is written anew.
         mode = "force"
     return produce(store, recipe, create, mode=mode, label=str(parameters.get("dataset", root)))
-
-
-def _root(artifact: Artifact) -> Path:
-    return Path(artifact.run["notes"]["root"])
-
-
-@dataclass(frozen=True)
-class Pictures:
-    """A sample table with the folder that its paths are relative to."""
-
-    table: SampleTable
-    root: Path
-    licence: str
-    findings: tuple[str, ...]
-
-
-def open_pictures(store: Store, reference: Reference) -> Pictures:
-    """Read what `fetch` stored."""
-    artifact = store.open(reference)
-    about = artifact.json("about.json")
-    return Pictures(
-        table=SampleTable.from_csv(artifact.text("samples.csv")),
-        root=_root(artifact),
-        licence=about["licence"],
-        findings=tuple(about["findings"]),
-    )

@@ -15,8 +15,8 @@ from storage import Reference
 from storage.files import locked
 from tasks.model import index_folder
 from tasks.progress import log
+from tasks.samples import open_pictures
 from tasks.stages.contract import StageResult
-from tasks.stages.fetch import open_pictures
 from tasks.workspace import STAMP, Workspace
 
 TRIES = 3

@@ -14,13 +14,17 @@ from cppcl.features import Combination, learning_part, make_extractor
 from cppcl.features.base import Extractor, Picture
 from cppcl.features.learning import LearningExtractor
 from storage import Artifact, Recipe, Reference, Store, Writer
-from tasks.cluster import running as cluster
+from tasks.cluster.jobs import run_jobs
 from tasks.progress import log
-from tasks.stages.build_curricula import test_rows, training_rows
+from tasks.samples import open_pictures, open_split, test_rows, training_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
-from tasks.workers.blocks import LEARNED, ExtractorSpec, Learned, TrainingPictures, learn_from
+from tasks.workers.extractors import (
+    LEARNED,
+    ExtractorSpec,
+    LearnedArrays,
+    TrainingPictures,
+    learn_from,
+)
 from tasks.workspace import Workspace
 
 VERSION = "1"
@@ -128,11 +132,11 @@ def training_pictures(
     )
 
 
-def run_job(pictures: TrainingPictures, spec: ExtractorSpec, device: str) -> Learned:
+def run_job(pictures: TrainingPictures, spec: ExtractorSpec, device: str) -> LearnedArrays:
     """Learn on the cluster, as one job."""
     work = functools.partial(learn_from, spec=spec)
-    ((_, learned),) = cluster.run(work, [pictures], device=device, name="learn", hint=MEND)
-    result: Learned = learned
+    ((_, learned),) = run_jobs(work, [pictures], device=device, name="learn", hint=MEND)
+    result: LearnedArrays = learned
     return result
 
 

@@ -6,8 +6,6 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from cppcl.datasets.splits import (
     Split,
     category_split,
@@ -17,9 +15,9 @@ from cppcl.datasets.splits import (
     split_text,
     unseen_split,
 )
-from storage import Recipe, Reference, Store, Writer
+from storage import Recipe, Reference, Writer
+from tasks.samples import SPLIT_PARTS, open_pictures
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
-from tasks.stages.fetch import open_pictures
 from tasks.workspace import Workspace
 
 VERSION = "1"
@@ -30,7 +28,6 @@ RULES: dict[str, Callable[..., Split]] = {
     "unseen": unseen_split,
     "file": named_split,
 }
-PARTS = ("train_sketches", "train_images", "test_sketches", "test_images")
 
 
 def split_table(
@@ -53,16 +50,10 @@ def split_table(
 
     def create(writer: Writer) -> None:
         split = RULES[rule](open_pictures(store, table).table, seed=seed, **options)
-        for part in PARTS:
+        for part in SPLIT_PARTS:
             writer.put_array(part, getattr(split, part))
 
     return produce(store, recipe, create, mode=mode, label=f"{rule}, seed {seed}")
 
 
 split = stage_task(split_table)
-
-
-def open_split(store: Store, reference: Reference) -> Split:
-    """Read what `split` stored."""
-    artifact = store.open(reference)
-    return Split(**{part: artifact.array(part).astype(np.int64) for part in PARTS})

@@ -10,14 +10,13 @@ from prefect import task
 
 from cppcl.methods import Method, make_method
 from storage import Recipe, Reference, Store, Writer
-from tasks.cluster import running as cluster
+from tasks.cluster.jobs import hearing, run_jobs
+from tasks.cluster.session import current_cluster
 from tasks.prefect_progress import prefect_progress
 from tasks.progress import Progress, log, tell
-from tasks.samples import training_samples
-from tasks.stages.build_curricula import Target
+from tasks.samples import Target, training_samples
 from tasks.stages.contract import PREFECT_OPTIONS, Mode, StageResult, produce, stage_task
-from tasks.workers.checkpoint import in_rounds
-from tasks.workers.training import TOPIC, Training, fit_stored
+from tasks.workers.training import TOPIC, Training, fit_stored, in_rounds
 from tasks.workspace import Workspace
 
 VERSION = "1"
@@ -144,7 +143,7 @@ def train_several(
             and in_rounds(method)
         ):
             pending.append(training_of(store, recipe, label))
-    memory = cluster.current().memory_of_a_worker() if pending else 0
+    memory = current_cluster().memory_of_a_worker() if pending else 0
     pending = [training for training in pending if training.memory(store) <= memory]
     if len(pending) < 2:
         return {}
@@ -158,9 +157,9 @@ def train_several(
     work = functools.partial(fit_stored, store=str(store.root), force=mode == "force")
     with (
         prefect_progress("train") as show,
-        cluster.hearing(TOPIC, hear),
+        hearing(TOPIC, hear),
     ):
-        for number, trained in cluster.run(work, pending, device="cpu", name="train", hint=MEND):
+        for number, trained in run_jobs(work, pending, device="cpu", name="train", hint=MEND):
             recipe, label = pending[number].recipe, pending[number].label
             finished.add(label)
             for remark in trained.remarks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +15,12 @@ from cppcl.methods import make_method
 from cppcl.selection.folds import HeldOut, repeated_folds
 from cppcl.selection.grid_search import gather_scores, search_jobs
 from storage import Artifact, Recipe, Reference, Store, Writer
-from tasks.cluster import running as cluster
+from tasks.cluster.jobs import run_jobs
 from tasks.prefect_progress import prefect_progress
 from tasks.progress import Progress, log, tell
-from tasks.samples import training_samples
-from tasks.stages.build_curricula import Target
+from tasks.samples import Target, training_samples
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
-from tasks.workers.search_jobs import job_recipe, score_stored_job
+from tasks.workers.search import job_recipe, score_stored_job
 from tasks.workspace import Workspace
 
 VERSION = "2"
@@ -205,14 +204,10 @@ def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, label: 
     device = "gpu" if any(uses_gpu(job) for job in pending) else "cpu"
     with prefect_progress(f"tune {label}") as show:
         documents = [job.document() for job in pending]
-        for done, _ in enumerate(run_jobs(work, documents, device), start=stored + 1):
+        finished = run_jobs(work, documents, device=device, name="tune", hint=MEND)
+        for done, _ in enumerate(finished, start=stored + 1):
             tell(Progress("tune", label, done, len(recipes)))
             show(done / len(recipes))
-
-
-def run_jobs(work: Any, documents: Sequence[Any], device: str) -> Iterator[Any]:
-    """Run jobs on the cluster; yields once for each that is done."""
-    yield from cluster.run(work, documents, device=device, name="tune", hint=MEND)
 
 
 def n_combinations(job: Recipe) -> int:

@@ -1,124 +1,27 @@
-"""Functions that run on Dask workers. They import the library and storage only."""
+"""Blocks of extraction, as workers run them: one after the other, or picture by picture."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cppcl.datasets.obtaining.files import file_sha256
-from cppcl.errors import CppclError, DataUnavailableError, InputError
-from cppcl.features import make_extractor
-from cppcl.features.base import Extractor, Picture
-from cppcl.pictures.decoding import read_sample
+from cppcl.errors import CppclError, InputError
 from storage import Reference, Store, write_block, write_block_note
+from storage.files import write_atomically
+from tasks.workers.extractors import ExtractorSpec, Result, read_unchanged, transform_each
 from tasks.workers.memory import peak_memory
 
-
-@dataclass(frozen=True)
-class ExtractorSpec:
-    """What a worker needs to make an extractor.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the registry.
-    options : str
-        Constructor arguments as JSON text, so that a worker can keep what it made.
-    longest_side : int
-        Pictures are reduced to this longest side, in pixels.
-    learned : Reference or None
-        A `learn` artifact, of an extractor that learns.
-    """
-
-    name: str
-    options: str
-    longest_side: int
-    learned: Reference | None = None
-
-    def make(self, store: str) -> Extractor:
-        """Extractor of this process, made once.
-
-        Parameters
-        ----------
-        store : str
-            Folder of the store, for what it learned.
-
-        Raises
-        ------
-        InputError
-            What was learned belongs to other options.
-        """
-        return _extractor(self.name, self.options, self.learned, store)
-
-
-@lru_cache(maxsize=4)
-def _extractor(name: str, options: str, learned: Reference | None, store: str) -> Extractor:
-    extractor = make_extractor(name, json.loads(options))
-    if learned is None:
-        return extractor
-    artifact = Store(store).open(learned)
-    names = [n.removeprefix(LEARNED) for n in artifact.names if n.startswith(LEARNED)]
-    return extractor.from_arrays({n: artifact.array(LEARNED + n) for n in names})
-
-
-LEARNED = "learned."
-"""Prefix of the arrays of a `learn` artifact."""
 NOTE = "rows"
 """What `write_results` notes beside a block."""
-
-
-@dataclass
-class TrainingPictures:
-    """Pictures to learn from; each pass over them decodes them anew, one at a time.
-
-    Attributes
-    ----------
-    root : str
-        Folder that the paths are relative to.
-    paths, digests : tuple of str
-        Files, and what their sha256 was when the data set was fetched.
-    longest_side : int
-        Pictures are reduced to this longest side, in pixels.
-    failures : dict of str to str
-        Files that cannot be read and were passed over, with the reason.
-    """
-
-    root: str
-    paths: tuple[str, ...]
-    digests: tuple[str, ...]
-    longest_side: int
-    failures: dict[str, str] = field(default_factory=dict)
-
-    def __iter__(self) -> Iterator[Picture]:
-        for path, digest in zip(self.paths, self.digests, strict=True):
-            sample = read_unchanged(self.root, path, digest, self.longest_side)
-            if isinstance(sample, InputError):
-                self.failures[path] = str(sample)
-            else:
-                yield sample
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What an extractor learned, by name, and the pictures that it could not learn from."""
-
-    arrays: dict[str, NDArray[Any]]
-    failures: dict[str, str]
-
-
-def learn_from(pictures: TrainingPictures, spec: ExtractorSpec) -> Learned:
-    """Fit an extractor; the one that this process extracts with stays as it is."""
-    extractor = make_extractor(spec.name, json.loads(spec.options)).fit(pictures)
-    return Learned(extractor.to_arrays(), pictures.failures)
 
 
 @dataclass(frozen=True)
@@ -179,10 +82,6 @@ class BlockReport:
     worker: str = "here"
     peak_memory_bytes: int = 0
     deaths: int = 0
-
-
-Result = NDArray[Any] | InputError
-"""A sample or a row of features, or why there is none."""
 
 
 def dask_worker() -> Any:
@@ -298,75 +197,160 @@ def write_results(
     )
 
 
-def read_unchanged(
-    root: str, path: str, digest: str, longest_side: int
-) -> NDArray[Any] | InputError:
-    """Read one sample, or return why it cannot be used.
+def extract_blocks(
+    partial: str,
+    blocks: Sequence[Block],
+    root: str,
+    spec: ExtractorSpec,
+    store: str,
+    readers: int = 0,
+) -> list[BlockReport]:
+    """Extract several blocks one after the other, and say what became of each.
 
-    Raises
-    ------
-    DataUnavailableError
-        If the file is gone, or another one, since the data set was fetched.
+    Parameters
+    ----------
+    partial, root, spec, store : str, str, ExtractorSpec, str
+        As of `extract_block`.
+    blocks : sequence of Block
+        Rows to extract; those after the one at which the job is cancelled are left out.
+    readers : int
+        Threads that decode the next block while one is described, as for a GPU that would wait;
+        with 0, this thread does both.
     """
-    sample: NDArray[Any] | InputError
-    try:
-        sample = read_sample(Path(root), path, longest_side=longest_side)
-    except InputError as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            # Says nothing about the picture, so it must not be stored as its failure.
-            raise DataUnavailableError(
-                f"{path} was in {root} when the data set was fetched, and is not there any "
-                "more; put it back and run again: finished blocks are kept"
-            ) from error
-        sample = error
-    # Features of what it is now must not be stored, and found again, as of what it was.
-    check_unchanged(Path(root), path, digest)
-    return sample
+    if not readers:
+        reports = []
+        for block in blocks:
+            if was_cancelled():
+                break
+            reports.append(extract_block(partial, block, root, spec, store))
+        return reports
+    with ThreadPoolExecutor(readers, thread_name_prefix="decode") as pool:
+
+        def decode(block: Block) -> list[Future[Result]]:
+            return [
+                pool.submit(
+                    read_unchanged, root, block.paths[row], block.digests[row], spec.longest_side
+                )
+                for row in rows_to_decode(block)
+            ]
+
+        reports, waiting = [], decode(blocks[0])
+        for block, following in zip_longest(blocks, blocks[1:]):
+            if was_cancelled():
+                pool.shutdown(cancel_futures=True)
+                break
+            started = time.perf_counter()
+            ahead = decode(following) if following else []
+            samples = [future.result() for future in waiting]
+            reports.append(describe_block(partial, block, samples, spec, store, started))
+            waiting = ahead
+    return reports
 
 
-def check_unchanged(root: Path, path: str, digest: str) -> None:
-    """Raise `DataUnavailableError` if a file is not what it was when the data set was fetched."""
-    # Rows of a matrix, which are no files, lie in a folder that is named after their content.
-    if (root / path).is_file() and file_sha256(root / path) != digest:
-        raise DataUnavailableError(
-            f"{path} in {root} has changed since the data set was fetched; run again when the "
-            "pictures stay as they are"
+def was_cancelled() -> bool:
+    """Whether whoever submitted the job that runs in this thread wants it no more."""
+    worker = dask_worker()
+    if worker is None:
+        return False
+    from distributed.worker import thread_state
+
+    task = worker.state.tasks.get(thread_state.key)
+    return task is None or task.state == "cancelled"
+
+
+def extract_carefully(
+    partial: str, block: Block, root: str, spec: ExtractorSpec, store: str
+) -> BlockReport:
+    """Extract a block that kills workers: picture by picture, without those that do it alone.
+
+    The bytes are those of `extract_block`, but for these pictures.
+    """
+    started = time.perf_counter()
+    journal = Journal.open(partial, block.number)
+    journal.begin_model()
+    extractor = spec.make(store)
+    results: list[Result] = []
+    for row in rows_to_decode(block):
+        path = block.paths[row]
+        result: Result | None = journal.verdict(row, path)
+        if result is None:
+            journal.begin(row)
+            result = read_unchanged(root, path, block.digests[row], spec.longest_side)
+            if not isinstance(result, InputError):
+                (result,) = transform_each(extractor, [result])
+        results.append(result)
+    journal.begin(None)
+    return write_results(partial, block, results, spec, store, started, journal.n_deaths)
+
+
+DEATHS = 2
+"""Workers that must die at a picture alone before it is passed over: one may be an accident."""
+MODEL = -1
+"""Row of a journal while the extractor itself is made."""
+
+
+@dataclass
+class Journal:
+    """What a worker is about to do, written before it does it: the next one knows what killed it.
+
+    Parameters
+    ----------
+    file : Path
+        Where it is kept.
+    at : int or None
+        Row that is being described.
+    deaths : dict of int to int
+        Workers that died at a row.
+    """
+
+    file: Path
+    at: int | None = None
+    deaths: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, partial: str, block: int) -> Journal:
+        """Journal of a block below an unfinished artifact; counts the death it tells of."""
+        journal = cls(Path(partial) / "journal" / f"{block}.json")
+        if journal.file.exists():
+            document = json.loads(journal.file.read_text())
+            journal.deaths = {int(row): n for row, n in document["deaths"].items()}
+            if document["at"] is not None:
+                row = document["at"]
+                journal.deaths[row] = journal.deaths.get(row, 0) + 1
+                journal.begin(None)
+        return journal
+
+    def begin(self, row: int | None) -> None:
+        """Say which row comes next."""
+        self.at = row
+        document = {name: value for name, value in asdict(self).items() if name != "file"}
+        write_atomically(self.file, json.dumps(document).encode())
+
+    def begin_model(self) -> None:
+        """Say that the extractor is made next.
+
+        Raises
+        ------
+        CppclError
+            If workers died at that: no picture is at fault.
+        """
+        if self.deaths.get(MODEL, 0) >= DEATHS:
+            raise CppclError(
+                f"{DEATHS} workers died while the extractor was made, probably out of memory; "
+                "raise compute.memory_per_worker (finished blocks are kept)"
+            )
+        self.begin(MODEL)
+
+    def verdict(self, row: int, path: str) -> InputError | None:
+        """Why a row is passed over, if workers died at it."""
+        if self.deaths.get(row, 0) < DEATHS:
+            return None
+        return InputError(
+            f"{path}: {DEATHS} workers died while they described it alone, out of memory or by a "
+            "fault of a decoder; remove it, or raise compute.memory_per_worker and force extract"
         )
 
-
-def transform_each(
-    extractor: Extractor, samples: list[NDArray[np.generic]]
-) -> list[NDArray[np.float32] | InputError]:
-    """Features of every sample, or the error of each that the extractor refuses.
-
-    A batch that is refused, or for which the GPU has no memory, is halved until the samples at
-    fault stand alone.
-
-    Raises
-    ------
-    CppclError
-        If the GPU has no memory for one sample.
-    """
-    if not samples:
-        return []
-    try:
-        return list(extractor.transform(samples))  # type: ignore[arg-type]
-    except InputError as error:
-        if len(samples) == 1:
-            return [error]
-    except RuntimeError as error:
-        if not is_out_of_gpu_memory(error):
-            raise
-        if len(samples) == 1:
-            raise CppclError(
-                f"the GPU has no memory for one picture ({error}); free it, lower longest_side or "
-                "choose a smaller network"
-            ) from error
-    half = len(samples) // 2
-    return transform_each(extractor, samples[:half]) + transform_each(extractor, samples[half:])
-
-
-def is_out_of_gpu_memory(error: RuntimeError) -> bool:
-    """Whether PyTorch found no memory on a GPU."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(error, torch.OutOfMemoryError)
+    @property
+    def n_deaths(self) -> int:
+        """Workers that died at this block since it is described picture by picture."""
+        return sum(self.deaths.values())

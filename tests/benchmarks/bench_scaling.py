@@ -28,8 +28,8 @@ import tasks.stages.extract
 from cppcl.datasets.emoji import Emoji
 from cppcl.datasets.rehearsal import make_rehearsal_pictures
 from storage import Reference
-from tasks.cluster import running as cluster
 from tasks.cluster.scheduling import Finished
+from tasks.cluster.session import cluster_session
 from tasks.stages.extract import extract_features
 from tasks.stages.fetch import fetch_data
 from tasks.workers.blocks import extract_block
@@ -93,8 +93,8 @@ def in_a_loop(share: slice = slice(None)) -> Iterator[None]:
 
 def bare(folder: str, part: int, n_parts: int, extractor_name: str) -> None:
     """Describe a share of the pictures, in a process that knows no Dask; prints its seconds."""
-    from tasks.stages.fetch import open_pictures
-    from tasks.workers.blocks import ExtractorSpec, read_unchanged, transform_each
+    from tasks.samples import open_pictures
+    from tasks.workers.extractors import ExtractorSpec, read_unchanged, transform_each
 
     workspace = Workspace(Path(folder) / "workspace")
     (reference,) = workspace.store.references("fetch")
@@ -149,7 +149,7 @@ def seconds_on_workers(
     workspace: Workspace, table: Reference, n_workers: int, extractor: str
 ) -> float:
     """Seconds of extraction on so many workers that are up and have extracted before."""
-    with cluster.session(workers=n_workers, memory_per_worker=MEMORY) as session:
+    with cluster_session(workers=n_workers, memory_per_worker=MEMORY) as session:
         session.client().wait_for_workers(n_workers, timeout=120)
         extract(workspace, table, extractor=extractor, modality="sketch", block_rows=4)
         started = time.perf_counter()
@@ -197,7 +197,7 @@ def measure_overhead(folder: Path, n_pictures: int) -> dict[str, float]:
         started = time.process_time()
         extract(workspace, table)
         loop = time.process_time() - started
-    with cluster.session(workers=1, memory_per_worker=MEMORY) as session:
+    with cluster_session(workers=1, memory_per_worker=MEMORY) as session:
         client = session.client()
         extract(workspace, table, modality="sketch", block_rows=4)
 
@@ -269,7 +269,7 @@ def measure_memory(folder: Path, n_rows: int, n_blocks: int) -> dict[str, Any]:
     ).reference
     before = peak_memory()
     most, ended = [0, 0], threading.Event()
-    with scheduler_apart() as (address, scheduler), cluster.session(address) as session:
+    with scheduler_apart() as (address, scheduler), cluster_session(address) as session:
         session.client()
 
         def watch(flow: psutil.Process) -> None:

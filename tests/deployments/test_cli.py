@@ -401,7 +401,7 @@ class TestFinishedRun:
         """Nearest by brute force over stored codes, for a sketch of the data set itself."""
         import numpy as np
 
-        from tasks.stages.fetch import open_pictures
+        from tasks.samples import open_pictures
 
         store = finished_run.workspace.store
         artifacts = finished_run.summary["artifacts"]

@@ -249,7 +249,8 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 def test_a_dask_cluster_by_these_commands_does_the_work(
     compose: dict[str, Any], started: Callable[..., Any], tmp_path: Path
 ) -> None:
-    from tasks.cluster import running as cluster
+    from tasks.cluster.jobs import run_jobs
+    from tasks.cluster.session import cluster_session
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -264,8 +265,8 @@ def test_a_dask_cluster_by_these_commands_does_the_work(
     }
     started(*(here.get(word, word) for word in services["dask-worker"]["command"]))
     wait_for(int(port), process)
-    with cluster.session(f"tcp://127.0.0.1:{port}") as session:
+    with cluster_session(f"tcp://127.0.0.1:{port}") as session:
         assert session.resource("cpu") == {"CPU": 1}
         assert session.memory_of_a_worker() == 3 * 2**30
-        done = list(cluster.run(len, ["a", "bb"], device="cpu", name="length", hint=""))
+        done = list(run_jobs(len, ["a", "bb"], device="cpu", name="length", hint=""))
     assert sorted(done) == [(0, 1), (1, 2)]

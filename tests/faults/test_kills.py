@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from storage import Artifact
-from tasks.cluster import running as cluster
+from tasks.cluster.session import cluster_session
 from tasks.progress import Progress, listening
 from tasks.workspace import Workspace
 
@@ -107,7 +107,7 @@ def test_a_killed_worker_does_not_stop_a_run(
 def test_workers_that_have_all_died_are_awaited(dask_cluster: Any, dask_address: str) -> None:
     """A stage that begins in that moment must not take them for workers without memory."""
     client = dask_cluster.client()
-    with cluster.session(dask_address) as session:
+    with cluster_session(dask_address) as session:
         session.client()
         for worker in client.run(os.getpid).values():
             os.kill(worker, signal.SIGKILL)

@@ -24,7 +24,7 @@ import pytest
 from cppcl.errors import CppclError
 from storage import Artifact
 from tasks.cluster import network
-from tasks.cluster import running as cluster
+from tasks.cluster.session import cluster_session
 from tasks.progress import Progress, listening
 from tasks.workspace import Workspace
 from tests.faults.chaos.proxy import Cable
@@ -229,7 +229,7 @@ def test_a_host_that_is_cut_off_does_not_stop_a_run(
         joined.set()
 
     with ExitStack() as stack:
-        session = stack.enter_context(cluster.session(address))
+        session = stack.enter_context(cluster_session(address))
         client = session.client()
         client.wait_for_workers(2, timeout=PATIENCE_S)
         before = set(client.scheduler_info(n_workers=-1)["workers"])
@@ -273,7 +273,7 @@ def test_a_run_that_loses_its_scheduler_for_a_moment_sends_its_jobs_again(
     with ExitStack() as stack:
         cable = Cable(port)
         stack.callback(cable.close)
-        session = stack.enter_context(cluster.session(f"tcp://127.0.0.1:{cable.port}"))
+        session = stack.enter_context(cluster_session(f"tcp://127.0.0.1:{cable.port}"))
         session.client()
         timer = threading.Timer(PATIENCE_S, scheduler.kill)
         timer.start()

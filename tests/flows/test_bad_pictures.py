@@ -14,8 +14,7 @@ from PIL import Image
 
 from cppcl.datasets.table import SampleTable
 from storage import Artifact, Reference
-from tasks.stages.extract import usable_rows
-from tasks.stages.fetch import open_pictures
+from tasks.samples import open_pictures, usable_rows
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.flow

@@ -18,8 +18,7 @@ from flows.configuration.load import load_experiment, option_paths
 from flows.selection import Selection
 from storage import Store
 from tasks.model import extractor_of
-from tasks.stages.extract import usable_rows
-from tasks.stages.fetch import open_pictures
+from tasks.samples import open_pictures, usable_rows
 from tasks.workspace import Workspace
 
 NUMBERS = {"n_keyshapes": 6, "n_nearest": 2, "blocks": 2}

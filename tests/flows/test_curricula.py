@@ -17,8 +17,7 @@ from flows.configuration.load import load_experiment
 from flows.configuration.options import PAIRING
 from tasks.lineage import first_curricula
 from tasks.reporting.curricula import curriculum_results
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
+from tasks.samples import open_pictures, open_split
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module", "blank_reports")

@@ -11,7 +11,7 @@ import pytest
 
 from cppcl.datasets.table import MODALITIES
 from flows.configuration.load import load_experiment, option_paths
-from tasks.stages.fetch import open_pictures
+from tasks.samples import open_pictures
 from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
 

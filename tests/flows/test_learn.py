@@ -19,10 +19,9 @@ from flows.configuration.load import load_experiment
 from flows.selection import Selection
 from storage import Reference, UnknownReferenceError
 from tasks.progress import listening
+from tasks.samples import open_pictures, open_split
 from tasks.stages.contract import StageNotStoredError
-from tasks.stages.fetch import open_pictures
 from tasks.stages.names import STAGES
-from tasks.stages.split import open_split
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module")

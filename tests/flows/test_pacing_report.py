@@ -15,9 +15,8 @@ import cppcl.learning.fitting
 from flows.selection import Selection
 from tasks.lineage import Lineage
 from tasks.reporting.pacing import pacing_kept, pacing_result
+from tasks.samples import open_pictures, open_split
 from tasks.stages.build_curricula import scores_of
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module")

@@ -11,13 +11,14 @@ import pytest
 import tasks.workers.blocks
 from cppcl.datasets.obtaining.files import file_sha256
 from storage import Artifact, Recipe, Reference
+from tasks.samples import open_pictures, open_split
 from tasks.stages.build_curricula import curricula_of_split
 from tasks.stages.contract import Mode, StageResult
 from tasks.stages.encode import encode_features
 from tasks.stages.evaluate import evaluate_method
 from tasks.stages.extract import extract_features
-from tasks.stages.fetch import fetch_data, open_pictures
-from tasks.stages.split import open_split, split_table
+from tasks.stages.fetch import fetch_data
+from tasks.stages.split import split_table
 from tasks.stages.train import train_method, training_recipe
 from tasks.stages.tune import tune_method
 from tasks.workers.blocks import Block

@@ -13,8 +13,8 @@ from storage import Recipe, Store, Writer
 from tasks.reporting.reproduction import plots, sweeps, tables
 from tasks.reporting.reproduction.cells import Content
 from tasks.reporting.reproduction.series import MeasuredItem
+from tasks.samples import open_pictures
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
-from tasks.stages.fetch import open_pictures
 from tasks.workspace import Workspace
 
 VERSION = "5"

@@ -25,8 +25,7 @@ from tasks.lineage import Lineage
 from tasks.reporting.report import result_grid
 from tasks.reporting.reproduction.cells import Content
 from tasks.reporting.reproduction.series import MeasuredItem, Series, known_scores
-from tasks.stages.build_curricula import targets
-from tasks.stages.fetch import open_pictures
+from tasks.samples import open_pictures, targets
 
 ELEVEN = RECALL_LEVELS[::10]
 

@@ -180,8 +180,7 @@ class TestDatabase:
 class TestGathering:
     def test_pairs_are_of_training_pictures_of_the_split(self, shapes_place: Any) -> None:
         from storage import Reference
-        from tasks.stages.fetch import open_pictures
-        from tasks.stages.split import open_split
+        from tasks.samples import open_pictures, open_split
 
         _, record = shapes_place.find_run("shapes")
         keys = [Reference.parse(a).key for a in record["all_artifacts"] if "split/" in a]
@@ -291,7 +290,7 @@ class TestGathering:
 
 def gather_ids(place: Any, table: Any) -> list[str]:
     """Ids of all sketches in the order of the table."""
-    from tasks.stages.fetch import open_pictures
+    from tasks.samples import open_pictures
 
     return open_pictures(place.store, table).table.column("ids", "sketch")
 

@@ -12,7 +12,7 @@ import pytest
 
 from storage import Reference
 from tasks.model import Model
-from tasks.stages.fetch import open_pictures
+from tasks.samples import open_pictures
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.flow

@@ -80,7 +80,7 @@ class TestSearching:
     def test_examples_are_sketches_that_it_did_not_learn_from(
         self, live: Any, model: Model
     ) -> None:
-        from tasks.stages.split import open_split
+        from tasks.samples import open_split
 
         split = open_split(model.workspace.store, model.lineage.split)
         assert sorted(live.get(None).examples) == sorted(split.test_sketches.tolist())

@@ -90,7 +90,7 @@ class TestCloseness:
         self, live: Any, served_place: Workspace
     ) -> None:
         from tasks.model import Model
-        from tasks.stages.split import open_split
+        from tasks.samples import open_split
 
         model = Model(served_place, served_place.find_model("shapes"))
         rows = open_split(served_place.store, model.lineage.split).test_sketches

@@ -57,11 +57,11 @@ class Runs:
         from prefect.settings import PREFECT_API_URL
         from prefect.testing.utilities import prefect_test_harness
 
-        from tasks.cluster import running as cluster
+        from tasks.cluster.session import cluster_session
 
         self.stack.enter_context(prefect_test_harness(server_startup_timeout=600))
         self.server = str(PREFECT_API_URL.value())
-        session = self.stack.enter_context(cluster.session(workers=2, memory_per_worker="2GiB"))
+        session = self.stack.enter_context(cluster_session(workers=2, memory_per_worker="2GiB"))
         self.shared = str(session.client().scheduler.address)
         draw_pictures(self.folder)
         self.finish(self.folder / "whole")

@@ -13,8 +13,9 @@ from cppcl.errors import InputError
 from flows.configuration.load import load_experiment
 from tasks.cluster import kinds as clusters
 from tasks.cluster import network
-from tasks.cluster import running as cluster
+from tasks.cluster.jobs import run_jobs
 from tasks.cluster.kinds import ClusterOptions, Kubernetes, Slurm, Tls, Wanted
+from tasks.cluster.session import Cluster, cluster_session
 
 GIB = 2**30
 
@@ -135,8 +136,8 @@ def test_hosts_that_are_none_are_named(where: str) -> None:
 
 
 def test_one_worker_a_host_unless_told() -> None:
-    assert cluster.Cluster("ssh://one,two,three", None, "3GiB").workers == 3
-    assert cluster.Cluster("ssh://one,two,three", 6, "3GiB").workers == 6
+    assert Cluster("ssh://one,two,three", None, "3GiB").workers == 3
+    assert Cluster("ssh://one,two,three", 6, "3GiB").workers == 6
 
 
 @pytest.mark.parametrize(
@@ -230,8 +231,8 @@ def test_a_scheduler_is_reached_by_tls(tmp_path: Path, monkeypatch: pytest.Monke
     ) as there:
         address = there.scheduler_address
         assert address.startswith("tls://")
-        with cluster.session(address, options=ClusterOptions(tls=Tls(**files))) as session:
-            done = cluster.run(abs, [-3], device="cpu", name="abs", hint="")
+        with cluster_session(address, options=ClusterOptions(tls=Tls(**files))) as session:
+            done = run_jobs(abs, [-3], device="cpu", name="abs", hint="")
             assert list(done) == [(0, 3)]
             assert session.memory_of_a_worker() > 0
 
@@ -245,12 +246,11 @@ def test_gpu_work_goes_to_gpu_workers_of_one_cluster(tmp_path: Path) -> None:
 
     report = tmp_path / "report.html"
     options = ClusterOptions(gpu_workers=1, performance_report=str(report))
-    with cluster.session(workers=1, memory_per_worker="1GiB", options=options) as session:
+    with cluster_session(workers=1, memory_per_worker="1GiB", options=options) as session:
         session.client().wait_for_workers(2, timeout=120)
         found = {
             device: {
-                name
-                for _, name in cluster.run(where, range(6), device=device, name="where", hint="")
+                name for _, name in run_jobs(where, range(6), device=device, name="where", hint="")
             }
             for device in ("cpu", "gpu")
         }

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tasks.cluster import running as cluster
+from tasks.cluster.jobs import run_jobs
+from tasks.cluster.session import cluster_session
 
 
 class SshServer:
@@ -109,8 +110,8 @@ def run_on_hosts(ssh_server: SshServer) -> None:
         return str(get_worker().name)
 
     where = f"ssh://127.0.0.1:{ssh_server.port}"
-    with cluster.session(where, workers=1, memory_per_worker="1GiB") as session:
-        done = list(cluster.run(who, range(3), device="cpu", name="who", hint=""))
+    with cluster_session(where, workers=1, memory_per_worker="1GiB") as session:
+        done = list(run_jobs(who, range(3), device="cpu", name="who", hint=""))
         assert done == [(number, "cpu-0") for number in range(3)]
         assert session.memory_of_a_worker() == 2**30
     command = ssh_server.commands[-1]

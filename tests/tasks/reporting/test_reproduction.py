@@ -16,9 +16,9 @@ from storage import Artifact, Reference
 from tasks.reporting.reproduction.page import KINDS, reproduction_of_paper
 from tasks.reporting.reproduction.series import MeasuredItem, Scores, Series
 from tasks.reporting.retrieval_time import time_of_a_query
+from tasks.samples import open_split
 from tasks.stages.binary_codes import binary_codes_of
 from tasks.stages.contract import StageResult
-from tasks.stages.split import open_split
 
 OPTIONS = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 3, "n_initial_rounds": 1}
 

@@ -14,10 +14,8 @@ from cppcl.datasets.table import MODALITIES
 from cppcl.errors import InputError
 from storage import Reference
 from tasks.progress import listening
-from tasks.stages.build_curricula import curricula_of_split, scores_of, targets, training_rows
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
-from tasks.workers.reading import open_curriculum
+from tasks.samples import open_curriculum, open_pictures, open_split, targets, training_rows
+from tasks.stages.build_curricula import curricula_of_split, scores_of
 
 OPTIONS = {"delta": 0.0, "scope": "global"}
 

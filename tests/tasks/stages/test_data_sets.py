@@ -14,11 +14,12 @@ from cppcl.errors import DataUnavailableError, InputError
 from flows.configuration.load import load_experiment
 from storage import Reference
 from tasks.progress import Progress, listening
+from tasks.samples import open_pictures, open_split
 from tasks.stages.encode import encode_features
 from tasks.stages.evaluate import evaluate_method
 from tasks.stages.extract import extract_features
-from tasks.stages.fetch import fetch_data, open_pictures
-from tasks.stages.split import open_split, split_table
+from tasks.stages.fetch import fetch_data
+from tasks.stages.split import split_table
 from tasks.stages.train import train_method, training_recipe
 from tasks.workspace import Workspace
 from tests.conftest import draw

@@ -16,13 +16,14 @@ import tasks.stages.extract
 from cppcl.errors import CppclError, DataUnavailableError, InputError, TooManyBadPicturesError
 from cppcl.features import Pixels
 from storage import DamagedArtifactError
-from tasks.cluster.running import result_of
+from tasks.cluster.jobs import result_of
 from tasks.cluster.scheduling import MEND
 from tasks.progress import Progress, listening
+from tasks.samples import usable_rows
 from tasks.stages.contract import StageResult
-from tasks.stages.extract import extract_features, usable_rows
+from tasks.stages.extract import extract_features
 from tasks.stages.fetch import fetch_data
-from tasks.workers.blocks import transform_each
+from tasks.workers.extractors import transform_each
 from tasks.workspace import Workspace
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from cppcl.errors import InputError
 from storage import Reference
+from tasks.samples import open_pictures, open_split
 from tasks.stages.contract import Mode, StageNotStoredError, StageResult
-from tasks.stages.fetch import fetch_data, open_pictures
-from tasks.stages.split import open_split, split_table
+from tasks.stages.fetch import fetch_data
+from tasks.stages.split import split_table
 from tasks.workspace import Workspace
 
 

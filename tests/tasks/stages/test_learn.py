@@ -19,12 +19,13 @@ from cppcl.features import EXTRACTORS, Lks, make_extractor
 from cppcl.pictures.decoding import decode_picture
 from storage import Recipe, Reference
 from tasks.progress import listening
+from tasks.samples import open_pictures, open_split, usable_rows
 from tasks.stages.contract import StageResult
-from tasks.stages.extract import extract_features, usable_rows
-from tasks.stages.fetch import fetch_data, open_pictures
+from tasks.stages.extract import extract_features
+from tasks.stages.fetch import fetch_data
 from tasks.stages.learn import find_learned, learn_features
-from tasks.stages.split import open_split, split_table
-from tasks.workers.blocks import ExtractorSpec, TrainingPictures, learn_from
+from tasks.stages.split import split_table
+from tasks.workers.extractors import ExtractorSpec, TrainingPictures, learn_from
 from tasks.workspace import Workspace
 
 NUMBERS = {"n_keyshapes": 6, "n_nearest": 2, "blocks": 2}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tasks.workers.checkpoint
 import tasks.workers.training
 from cppcl.curriculum import pairs_from_scores
 from cppcl.errors import ConvergenceWarning, InputError
@@ -16,14 +15,10 @@ from cppcl.learning.rounds import Round
 from cppcl.retrieval.metrics import evaluate as evaluate_codes
 from storage import Recipe, Writer
 from tasks.progress import Progress, listening
-from tasks.stages.build_curricula import targets
+from tasks.samples import open_curriculum, open_pictures, open_split, targets, usable_rows
 from tasks.stages.encode import encode_features
 from tasks.stages.evaluate import open_test_set
-from tasks.stages.extract import usable_rows
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
 from tasks.stages.train import open_method
-from tasks.workers.reading import open_curriculum
 from tasks.workspace import Workspace
 
 CPRL = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 4, "n_initial_rounds": 2}
@@ -310,7 +305,7 @@ def test_an_interrupted_training_goes_on(
     store = stages.workspace.store
     pairs = stages.curricula() if curricula else None
     options = {**CPRL, "n_rounds": 6}
-    monkeypatch.setattr("tasks.workers.checkpoint.SHARE", 1e9)  # a checkpoint each round
+    monkeypatch.setattr("tasks.workers.training.SHARE", 1e9)  # a checkpoint each round
     with pytest.raises(Interrupted), listening(interrupt_after(4)):
         stages.train("cprl", options, pairs)
     said: list[str] = []
@@ -343,14 +338,14 @@ def test_what_was_kept_of_another_training_is_not_used(
 def test_checkpoints_take_little_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
     saved: list[int] = []
-    monkeypatch.setattr(tasks.workers.checkpoint.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(tasks.workers.training.time, "monotonic", lambda: clock[0])
 
     class SlowWriter:
         def save_checkpoint(self, name: str, arrays: Any) -> None:
             saved.append(arrays)
             clock[0] += 2.0
 
-    rounds = tasks.workers.checkpoint.Rounds(SlowWriter(), "train", "cprl", lambda share: None)  # type: ignore[arg-type]
+    rounds = tasks.workers.training.Rounds(SlowWriter(), "train", "cprl", lambda share: None)  # type: ignore[arg-type]
     for number in range(1, 101):
         clock[0] += 3.0
         rounds(Round(number, 100, {}, 1.0, lambda number=number: number))  # type: ignore[arg-type, misc]

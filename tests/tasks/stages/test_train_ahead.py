@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.cluster import running as cluster
+from tasks.cluster.session import Cluster, cluster_session
 from tasks.progress import Progress, listening
 from tasks.stages.train import train_method, train_several
 
@@ -68,7 +68,7 @@ def test_an_interrupted_training_goes_on_there(
         if (progress.done, progress.total) == (4, 6):
             raise Interrupted
 
-    monkeypatch.setattr("tasks.workers.checkpoint.SHARE", 1e9)  # a checkpoint each round
+    monkeypatch.setattr("tasks.workers.training.SHARE", 1e9)  # a checkpoint each round
     with pytest.raises(Interrupted), listening(interrupt):
         stages.train("cprl", TWO["second"], None)
     said: list[str] = []
@@ -95,7 +95,7 @@ def test_an_interrupted_training_goes_on_there(
     ids=["a single one", "one on a GPU", "more than a worker holds", "nothing may be computed"],
 )
 def test_what_is_left_to_the_stage(stages: Any, named: Any, memory: str, mode: Any) -> None:
-    with cluster.session(memory_per_worker=memory) as session:
+    with cluster_session(memory_per_worker=memory) as session:
         wanted = recipes(stages, named)
         assert train_several(workspace=stages.workspace, recipes=wanted, mode=mode) == {}
         assert session._client is None
@@ -104,7 +104,7 @@ def test_what_is_left_to_the_stage(stages: Any, named: Any, memory: str, mode: A
 def test_what_is_stored_is_not_trained_again(stages: Any) -> None:
     for options in TWO.values():
         stages.train("cprl", options, None)
-    with cluster.session() as session:
+    with cluster_session() as session:
         assert train_several(workspace=stages.workspace, recipes=recipes(stages, TWO)) == {}
         assert session._client is None
 
@@ -127,12 +127,12 @@ def test_memory_of_a_worker_elsewhere_is_that_of_the_least(
             assert n_workers == -1
             return {"workers": {str(n): {"memory_limit": m} for n, m in enumerate(limits)}}
 
-    there = cluster.Cluster("tcp://127.0.0.1:1", None, "3GiB")
+    there = Cluster("tcp://127.0.0.1:1", None, "3GiB")
     monkeypatch.setattr(there, "client", Client)
     assert there.memory_of_a_worker() == expected
 
 
 def test_memory_of_a_local_worker_is_what_was_asked() -> None:
-    here = cluster.Cluster("local", None, "2GiB")
+    here = Cluster("local", None, "2GiB")
     assert here.memory_of_a_worker() == 2 * 2**30
     assert here._client is None

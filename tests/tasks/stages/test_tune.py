@@ -14,13 +14,9 @@ from cppcl.methods import make_method
 from cppcl.selection.grid_search import SearchResult, grid_search
 from storage import Artifact
 from tasks.progress import Progress, listening
-from tasks.stages.build_curricula import targets
+from tasks.samples import open_curriculum, open_pictures, open_split, targets, usable_rows
 from tasks.stages.contract import StageNotStoredError
-from tasks.stages.extract import usable_rows
-from tasks.stages.fetch import open_pictures
-from tasks.stages.split import open_split
 from tasks.stages.tune import best_options
-from tasks.workers.reading import open_curriculum
 
 GRID = {"alpha": (0.01, 0.3), "mu": (0.0, 0.5)}
 BASE = {"n_atoms": 4, "n_rounds": 3, "n_initial_rounds": 2}
@@ -89,8 +85,8 @@ def test_a_cluster_finds_what_one_process_finds(
     here = found(stages, stages.tune(GRID, warm_start=warm_start))
     ran: list[Any] = []
 
-    def count(work: Any, documents: Any, device: str) -> Any:
-        for done in RUN_ON_CLUSTER(work, documents, device):
+    def count(work: Any, documents: Any, **options: Any) -> Any:
+        for done in RUN_ON_CLUSTER(work, documents, **options):
             ran.append(done)
             yield done
 
@@ -100,7 +96,7 @@ def test_a_cluster_finds_what_one_process_finds(
     assert there.manifest == here.manifest
     assert there.array("scores").tobytes() == here.array("scores").tobytes()
     loaded = dask_cluster.client().run(lambda: set(__import__("sys").modules))
-    assert any("tasks.workers.search_jobs" in names for names in loaded.values())
+    assert any("tasks.workers.search" in names for names in loaded.values())
     assert not any("prefect" in names for names in loaded.values())
 
 
@@ -126,9 +122,9 @@ def test_a_larger_grid_costs_what_is_new_in_it(
     counts: list[int] = []
     run = tasks.stages.tune.run_jobs
 
-    def count(work: Any, documents: Any, device: str) -> Any:
+    def count(work: Any, documents: Any, **options: Any) -> Any:
         counts.append(len(documents))
-        return run(work, documents, device)
+        return run(work, documents, **options)
 
     monkeypatch.setattr(tasks.stages.tune, "run_jobs", count)
     first = stages.tune({"alpha": (0.01, 0.3)})

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tasks.workers.block_jobs
 import tasks.workers.blocks
 from cppcl.errors import CppclError
 from cppcl.features import Pixels
-from tasks.cluster import running as cluster
+from tasks.cluster.jobs import run_jobs
 from tasks.cluster.scheduling import JOB_S, MOST_BLOCKS, Finished, bundles
+from tasks.cluster.session import Cluster, cluster_session
 from tasks.cluster.throughput import Throughput
-from tasks.workers.block_jobs import extract_blocks, extract_carefully
-from tasks.workers.blocks import Block, BlockReport, ExtractorSpec, transform_each
+from tasks.workers.blocks import Block, BlockReport, extract_blocks, extract_carefully
+from tasks.workers.extractors import ExtractorSpec, transform_each
 
 ROOT = Path(__file__).parents[3]
 SPEC = ExtractorSpec("pixels", json.dumps({"size": [8, 8]}), 40)
@@ -95,7 +95,7 @@ def test_the_next_block_is_decoded_while_one_is_described(
     """Describing a block waits for a picture of the next one: alone it would wait for ever."""
     decoded = {path: threading.Event() for path in block_of_shapes.paths}
     order: list[str] = []
-    read_sample, transform = tasks.workers.blocks.read_sample, Pixels.transform
+    read_sample, transform = tasks.workers.extractors.read_sample, Pixels.transform
 
     def read(root: Path, path: str, **options: Any) -> Any:
         decoded[path].set()
@@ -108,7 +108,7 @@ def test_the_next_block_is_decoded_while_one_is_described(
         order.append(threading.current_thread().name)
         return transform(self, pictures)
 
-    monkeypatch.setattr(tasks.workers.blocks, "read_sample", read)
+    monkeypatch.setattr(tasks.workers.extractors, "read_sample", read)
     monkeypatch.setattr(Pixels, "transform", describe)
     extract_blocks("", cut(block_of_shapes, 4), str(shapes), SPEC, "", readers=2)
     assert order == [threading.current_thread().name] * 3
@@ -123,9 +123,7 @@ def test_a_cancelled_job_stops_at_the_next_block(
     written: dict[Any, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        tasks.workers.block_jobs, "was_cancelled", lambda: ("features", 1) in written
-    )
+    monkeypatch.setattr(tasks.workers.blocks, "was_cancelled", lambda: ("features", 1) in written)
     parts = cut(block_of_shapes, 3)
     reports = extract_blocks("", parts, str(shapes), SPEC, "", readers=readers)
     assert [report.number for report in reports] == [0, 1]
@@ -172,7 +170,7 @@ def test_what_is_not_done_is_cancelled(dask_cluster: Any) -> None:
     def wait(seconds: float) -> float:
         import time
 
-        from tasks.workers.block_jobs import was_cancelled
+        from tasks.workers.blocks import was_cancelled
 
         end = time.monotonic() + seconds
         while time.monotonic() < end and not was_cancelled():
@@ -180,13 +178,11 @@ def test_what_is_not_done_is_cancelled(dask_cluster: Any) -> None:
         return seconds
 
     client = dask_cluster.client()
-    jobs: Iterator[Any] = cluster.run(
-        wait, [0.0, *[600.0] * 20], device="cpu", name="wait", hint=""
-    )
+    jobs: Iterator[Any] = run_jobs(wait, [0.0, *[600.0] * 20], device="cpu", name="wait", hint="")
     assert next(jobs) == (0, 0.0)
     jobs.close()  # type: ignore[attr-defined]
     # Both workers are free again: what ran has seen that it is not wanted.
-    assert list(cluster.run(abs, [-1, -2], device="cpu", name="abs", hint=""))
+    assert list(run_jobs(abs, [-1, -2], device="cpu", name="abs", hint=""))
     left = client.run_on_scheduler(
         lambda dask_scheduler: [
             key for key in dask_scheduler.tasks if str(key).startswith("wait-")
@@ -208,10 +204,10 @@ def test_blocks_finish_with_the_readers_that_a_gpu_needs(
             yield number, [BlockReport(block.number, 1, 0, 1.0) for block in job]
 
     for resource, readers in (({"GPU": 1}, tasks.cluster.scheduling.READERS), ({"CPU": 1}, 0)):
-        monkeypatch.setattr(cluster, "run", run)
-        monkeypatch.setattr(cluster.Cluster, "resource", lambda self, device, r=resource: r)
+        monkeypatch.setattr(tasks.cluster.scheduling, "run_jobs", run)
+        monkeypatch.setattr(Cluster, "resource", lambda self, device, r=resource: r)
         asked.clear()
-        with cluster.session():
+        with cluster_session():
             done = list(
                 tasks.cluster.scheduling.run_blocks([block_of_shapes], "", "", SPEC, "gpu", "")
             )

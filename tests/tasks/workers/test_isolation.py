@@ -14,10 +14,17 @@ import pytest
 import tasks.workers.blocks
 from cppcl.errors import CppclError, TooManyBadPicturesError
 from tasks.progress import listening
-from tasks.stages.extract import usable_rows
-from tasks.workers.block_jobs import extract_blocks, extract_carefully
-from tasks.workers.blocks import NOTE, Block, ExtractorSpec
-from tasks.workers.isolation import DEATHS, MODEL, Journal
+from tasks.samples import usable_rows
+from tasks.workers.blocks import (
+    DEATHS,
+    MODEL,
+    NOTE,
+    Block,
+    Journal,
+    extract_blocks,
+    extract_carefully,
+)
+from tasks.workers.extractors import ExtractorSpec
 from tasks.workspace import Workspace
 
 SPEC = ExtractorSpec("pixels", json.dumps({"size": [8, 8]}), 40)
@@ -43,14 +50,14 @@ class TestIsolation:
     @pytest.fixture
     def poison(self, monkeypatch: pytest.MonkeyPatch, block_of_shapes: Block) -> set[str]:
         poisonous: set[str] = set()
-        read_sample = tasks.workers.blocks.read_sample
+        read_sample = tasks.workers.extractors.read_sample
 
         def read(root: Path, path: str, **options: Any) -> Any:
             if path in poisonous:
                 raise Died
             return read_sample(root, path, **options)
 
-        monkeypatch.setattr(tasks.workers.blocks, "read_sample", read)
+        monkeypatch.setattr(tasks.workers.extractors, "read_sample", read)
         return poisonous
 
     @pytest.mark.parametrize("rows", [[], [0], [11], [3, 4, 8]], ids=str)
@@ -127,14 +134,14 @@ def test_a_picture_that_kills_workers_is_named_and_passed_over(
 
             import tasks.workers.blocks
 
-            read_sample = tasks.workers.blocks.read_sample
+            read_sample = tasks.workers.extractors.read_sample
 
             def read(root: Any, path: str, **options: Any) -> Any:
                 if path == "sketches/square/2.png":
                     os._exit(7)
                 return read_sample(root, path, **options)
 
-            tasks.workers.blocks.read_sample = read
+            tasks.workers.extractors.read_sample = read
 
     with extracting_here():
         expected = extract_folder(Workspace(workspace.root / "alone"))

@@ -13,7 +13,7 @@ import pytest
 
 import tasks.stages.extract
 from cppcl.errors import InputError
-from tasks.cluster import running as cluster
+from tasks.cluster.session import cluster_session
 from tasks.workers.memory import extraction_budget, peak_memory
 
 ROOT = Path(__file__).parents[3]
@@ -24,7 +24,7 @@ def test_too_little_is_refused_before_anything_is_sent(
 ) -> None:
     monkeypatch.setattr(tasks.stages.extract, "run_blocks", lambda *a: pytest.fail("it was sent"))
     with (
-        cluster.session(memory_per_worker="300MiB"),
+        cluster_session(memory_per_worker="300MiB"),
         pytest.raises(InputError, match=r"memory_per_worker=300MiB is less than .*MiB") as e,
     ):
         extract_folder(block_rows=9)
@@ -85,7 +85,7 @@ def test_workers_stay_within_what_is_declared(
         block_rows=12,
         longest_side=256,
     ).total
-    with cluster.session(workers=1, memory_per_worker=f"{-(-budget // 2**20)}MiB"):
+    with cluster_session(workers=1, memory_per_worker=f"{-(-budget // 2**20)}MiB"):
         artifact = extract_folder(
             root=shapes,
             extractor="edgeness",

@@ -15,7 +15,7 @@ from cppcl.datasets.table import MODALITIES
 from cppcl.methods import make_method
 from cppcl.selection.grid_search import Job, SearchData, score_by_name, score_job
 from storage import Recipe, Reference, Store, Writer
-from tasks.workers.reading import open_curriculum
+from tasks.samples import open_curriculum
 
 VERSION = "2"
 

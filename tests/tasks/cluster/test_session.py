@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from cppcl.errors import CppclError, InputError
-from tasks.cluster import running as cluster
+from tasks.cluster.jobs import hearing, run_jobs
+from tasks.cluster.session import Cluster, check_workers, cluster_session, current_cluster
 from tasks.progress import listening
 from tasks.stages.extract import extract_features
 from tasks.stages.fetch import fetch_data
 from tasks.workspace import Workspace
 
 
-class Offering(cluster.Cluster):
+class Offering(Cluster):
     """A cluster whose workers offer given resources."""
 
     def __init__(self, *offers: dict[str, float]) -> None:
@@ -74,28 +75,28 @@ def test_workers_are_counted_by_what_blocks_ask_for(
 
 
 def test_nothing_is_started_before_it_is_needed() -> None:
-    with cluster.session("tcp://127.0.0.1:1") as outer:
-        assert cluster.current() is outer
-        with cluster.session() as inner:
-            assert cluster.current() is inner
+    with cluster_session("tcp://127.0.0.1:1") as outer:
+        assert current_cluster() is outer
+        with cluster_session() as inner:
+            assert current_cluster() is inner
             assert inner.workers >= 1
-        assert cluster.current() is outer
+        assert current_cluster() is outer
 
 
 def test_extraction_without_a_session_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_sessions", [])
-    with pytest.raises(RuntimeError, match=r"tasks\.cluster\.running\.session"):
-        cluster.current()
+    monkeypatch.setattr("tasks.cluster.session._sessions", [])
+    with pytest.raises(RuntimeError, match="cluster_session"):
+        current_cluster()
 
 
 def test_no_jobs_need_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_sessions", [])
-    assert list(cluster.run(str, [], device="cpu", name="x", hint="")) == []
+    monkeypatch.setattr("tasks.cluster.session._sessions", [])
+    assert list(run_jobs(str, [], device="cpu", name="x", hint="")) == []
 
 
 def test_a_wrong_address_is_named() -> None:
     with (
-        cluster.session("carrier-pigeon://127.0.0.1:8786") as session,
+        cluster_session("carrier-pigeon://127.0.0.1:8786") as session,
         pytest.raises(InputError, match=r"compute\.cluster 'carrier-pigeon://127\.0\.0\.1:8786'"),
     ):
         session.client()
@@ -121,7 +122,7 @@ def test_workers_have_the_memory_and_threads_that_were_declared(dask_cluster: An
 @pytest.mark.flow
 def test_results_come_with_the_place_of_their_job(dask_cluster: Any) -> None:
     jobs = [f"{number:x}" for number in range(30)]  # more than are in flight at once
-    done = cluster.run(partial(int, base=16), jobs, device="cpu", name="int", hint="")
+    done = run_jobs(partial(int, base=16), jobs, device="cpu", name="int", hint="")
     assert sorted(done) == [(number, number) for number in range(30)]
 
 
@@ -164,11 +165,11 @@ def test_workers_extract_without_prefect(
 def test_workers_elsewhere_are_asked_what_they_have(
     dask_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with cluster.session(dask_address) as session:
+    with cluster_session(dask_address) as session:
         session.client()  # they have what is here
     monkeypatch.setattr("importlib.metadata.version", lambda name: "99.0")
     with (
-        cluster.session(dask_address) as session,
+        cluster_session(dask_address) as session,
         pytest.raises(
             CppclError, match=r"need cppcl, version 99\.0, as here, but tcp://.*: version"
         ),
@@ -184,7 +185,7 @@ def test_workers_without_cppcl_are_named() -> None:
     with pytest.raises(
         CppclError, match=r"as here, but tcp://b: cannot import it \(No module"
     ) as e:
-        cluster.check_workers(Client(), "tcp://there:8786")
+        check_workers(Client(), "tcp://there:8786")
     assert "tcp://a" not in str(e.value)
     assert "install the same there" in str(e.value)
 
@@ -192,15 +193,15 @@ def test_workers_without_cppcl_are_named() -> None:
 @pytest.mark.flow
 def test_every_message_of_a_worker_is_heard_in_order(dask_cluster: Any) -> None:
     def send_numbers(first: int) -> int:  # within the test: workers have no `tests` to import
-        from tasks.cluster.running import send_event
+        from tasks.cluster.jobs import send_event
 
         for number in range(first, first + 50):
             send_event("numbers", {"number": number})
         return first
 
     heard: list[dict[str, Any]] = []
-    with cluster.hearing("numbers", heard.append):
-        done = list(cluster.run(send_numbers, [0, 100], device="cpu", name="send", hint=""))
+    with hearing("numbers", heard.append):
+        done = list(run_jobs(send_numbers, [0, 100], device="cpu", name="send", hint=""))
     assert sorted(done) == [(0, 0), (1, 100)]
     for first in (0, 100):
         of_it = [message for message in heard if first <= message["number"] < first + 50]

@@ -1,0 +1,194 @@
+"""Extractors on workers: made once a process, fitted, and applied to pictures as they are read."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.datasets.obtaining.files import file_sha256
+from cppcl.errors import CppclError, DataUnavailableError, InputError
+from cppcl.features import make_extractor
+from cppcl.features.base import Extractor, Picture
+from cppcl.pictures.decoding import read_sample
+from storage import Reference, Store
+
+LEARNED = "learned."
+"""Prefix of the arrays of a `learn` artifact."""
+
+
+Result = NDArray[Any] | InputError
+"""A sample or a row of features, or why there is none."""
+
+
+@dataclass(frozen=True)
+class ExtractorSpec:
+    """What a worker needs to make an extractor.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the registry.
+    options : str
+        Constructor arguments as JSON text, so that a worker can keep what it made.
+    longest_side : int
+        Pictures are reduced to this longest side, in pixels.
+    learned : Reference or None
+        A `learn` artifact, of an extractor that learns.
+    """
+
+    name: str
+    options: str
+    longest_side: int
+    learned: Reference | None = None
+
+    def make(self, store: str) -> Extractor:
+        """Extractor of this process, made once.
+
+        Parameters
+        ----------
+        store : str
+            Folder of the store, for what it learned.
+
+        Raises
+        ------
+        InputError
+            What was learned belongs to other options.
+        """
+        return _extractor(self.name, self.options, self.learned, store)
+
+
+@lru_cache(maxsize=4)
+def _extractor(name: str, options: str, learned: Reference | None, store: str) -> Extractor:
+    extractor = make_extractor(name, json.loads(options))
+    if learned is None:
+        return extractor
+    artifact = Store(store).open(learned)
+    names = [n.removeprefix(LEARNED) for n in artifact.names if n.startswith(LEARNED)]
+    return extractor.from_arrays({n: artifact.array(LEARNED + n) for n in names})
+
+
+@dataclass
+class TrainingPictures:
+    """Pictures to learn from; each pass over them decodes them anew, one at a time.
+
+    Attributes
+    ----------
+    root : str
+        Folder that the paths are relative to.
+    paths, digests : tuple of str
+        Files, and what their sha256 was when the data set was fetched.
+    longest_side : int
+        Pictures are reduced to this longest side, in pixels.
+    failures : dict of str to str
+        Files that cannot be read and were passed over, with the reason.
+    """
+
+    root: str
+    paths: tuple[str, ...]
+    digests: tuple[str, ...]
+    longest_side: int
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Picture]:
+        for path, digest in zip(self.paths, self.digests, strict=True):
+            sample = read_unchanged(self.root, path, digest, self.longest_side)
+            if isinstance(sample, InputError):
+                self.failures[path] = str(sample)
+            else:
+                yield sample
+
+
+@dataclass(frozen=True)
+class LearnedArrays:
+    """What an extractor learned, by name, and the pictures that it could not learn from."""
+
+    arrays: dict[str, NDArray[Any]]
+    failures: dict[str, str]
+
+
+def learn_from(pictures: TrainingPictures, spec: ExtractorSpec) -> LearnedArrays:
+    """Fit an extractor; the one that this process extracts with stays as it is."""
+    extractor = make_extractor(spec.name, json.loads(spec.options)).fit(pictures)
+    return LearnedArrays(extractor.to_arrays(), pictures.failures)
+
+
+def read_unchanged(
+    root: str, path: str, digest: str, longest_side: int
+) -> NDArray[Any] | InputError:
+    """Read one sample, or return why it cannot be used.
+
+    Raises
+    ------
+    DataUnavailableError
+        If the file is gone, or another one, since the data set was fetched.
+    """
+    sample: NDArray[Any] | InputError
+    try:
+        sample = read_sample(Path(root), path, longest_side=longest_side)
+    except InputError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            # Says nothing about the picture, so it must not be stored as its failure.
+            raise DataUnavailableError(
+                f"{path} was in {root} when the data set was fetched, and is not there any "
+                "more; put it back and run again: finished blocks are kept"
+            ) from error
+        sample = error
+    # Features of what it is now must not be stored, and found again, as of what it was.
+    check_unchanged(Path(root), path, digest)
+    return sample
+
+
+def check_unchanged(root: Path, path: str, digest: str) -> None:
+    """Raise `DataUnavailableError` if a file is not what it was when the data set was fetched."""
+    # Rows of a matrix, which are no files, lie in a folder that is named after their content.
+    if (root / path).is_file() and file_sha256(root / path) != digest:
+        raise DataUnavailableError(
+            f"{path} in {root} has changed since the data set was fetched; run again when the "
+            "pictures stay as they are"
+        )
+
+
+def transform_each(
+    extractor: Extractor, samples: list[NDArray[np.generic]]
+) -> list[NDArray[np.float32] | InputError]:
+    """Features of every sample, or the error of each that the extractor refuses.
+
+    A batch that is refused, or for which the GPU has no memory, is halved until the samples at
+    fault stand alone.
+
+    Raises
+    ------
+    CppclError
+        If the GPU has no memory for one sample.
+    """
+    if not samples:
+        return []
+    try:
+        return list(extractor.transform(samples))  # type: ignore[arg-type]
+    except InputError as error:
+        if len(samples) == 1:
+            return [error]
+    except RuntimeError as error:
+        if not is_out_of_gpu_memory(error):
+            raise
+        if len(samples) == 1:
+            raise CppclError(
+                f"the GPU has no memory for one picture ({error}); free it, lower longest_side or "
+                "choose a smaller network"
+            ) from error
+    half = len(samples) // 2
+    return transform_each(extractor, samples[:half]) + transform_each(extractor, samples[half:])
+
+
+def is_out_of_gpu_memory(error: RuntimeError) -> bool:
+    """Whether PyTorch found no memory on a GPU."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(error, torch.OutOfMemoryError)
