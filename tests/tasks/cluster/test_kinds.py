@@ -11,8 +11,7 @@ import pytest
 
 from cppcl.errors import InputError
 from flows.configuration.load import load_experiment
-from tasks.cluster import kinds as clusters
-from tasks.cluster import network
+from tasks.cluster import kinds, network
 from tasks.cluster.jobs import run_jobs
 from tasks.cluster.kinds import ClusterOptions, Kubernetes, Slurm, Tls, Wanted
 from tasks.cluster.session import Cluster, cluster_session
@@ -54,7 +53,7 @@ export DASK_DISTRIBUTED__SCHEDULER__NO_WORKERS_TIMEOUT=120s
 )
 def test_the_script_of_a_slurm_job(name: str, resource: str, gpu: str) -> None:
     slurm = Slurm("long", "vision", "01:30:00", ("--exclusive",), ("--gres=gpu:a100:1",))
-    script = clusters.job_script(
+    script = kinds.job_script(
         wanted("slurm", gpu_workers=1, slurm=slurm), name, "tcp://10.0.0.1:8786"
     )
     expected = SCRIPT.format(name=name, resource=resource, gpu=gpu, python=sys.executable)
@@ -62,7 +61,7 @@ def test_the_script_of_a_slurm_job(name: str, resource: str, gpu: str) -> None:
 
 
 def test_a_slurm_job_without_options_has_none() -> None:
-    script = clusters.job_script(wanted("slurm"), "cpu-0", "tcp://10.0.0.1:8786")
+    script = kinds.job_script(wanted("slurm"), "cpu-0", "tcp://10.0.0.1:8786")
     assert "-p " not in script
     assert "-A " not in script
     assert "#SBATCH -t 04:00:00\n" in script
@@ -70,14 +69,14 @@ def test_a_slurm_job_without_options_has_none() -> None:
 
 
 def test_slurm_workers_are_those_of_one_cluster() -> None:
-    specification = clusters.slurm_specification(wanted("slurm", gpu_workers=3))
+    specification = kinds.slurm_specification(wanted("slurm", gpu_workers=3))
     assert list(specification) == ["cpu-0", "cpu-1", "gpu-0", "gpu-1", "gpu-2"]
 
 
 def test_the_manifest_of_kubernetes() -> None:
     kubernetes = Kubernetes("registry.example/cppcl:1", "vision")
     there = wanted("kubernetes", gpu_workers=1, kubernetes=kubernetes)
-    document = clusters.manifest(there)
+    document = kinds.manifest(there)
     assert (document["kind"], document["metadata"]["name"]) == ("DaskCluster", "cppcl")
     worker = document["spec"]["worker"]
     assert worker["replicas"] == 2
@@ -96,7 +95,7 @@ def test_the_manifest_of_kubernetes() -> None:
     assert {entry["name"]: entry["value"] for entry in container["env"]} == environment
     (scheduler,) = document["spec"]["scheduler"]["spec"]["containers"]
     assert scheduler["image"] == "registry.example/cppcl:1"
-    assert clusters.gpu_group(there) == {
+    assert kinds.gpu_group(there) == {
         "name": "cppcl-gpu",
         "n_workers": 1,
         "image": "registry.example/cppcl:1",
@@ -108,7 +107,7 @@ def test_the_manifest_of_kubernetes() -> None:
 
 def test_workers_go_round_the_hosts() -> None:
     there = replace(wanted("ssh://one,ann@two:2222", gpu_workers=1), workers=3)
-    specification = clusters.ssh_specification(there)
+    specification = kinds.ssh_specification(there)
     found = {
         name: (worker["options"]["address"], worker["options"]["connect_options"])
         for name, worker in specification.items()
@@ -132,7 +131,7 @@ def test_workers_go_round_the_hosts() -> None:
 @pytest.mark.parametrize("where", ["ssh://", "ssh://one,", "ssh://one:x", "ssh://ann@"])
 def test_hosts_that_are_none_are_named(where: str) -> None:
     with pytest.raises(InputError, match=r"compute\.cluster 'ssh://.*must be a host"):
-        clusters.read_hosts(where)
+        kinds.read_hosts(where)
 
 
 def test_one_worker_a_host_unless_told() -> None:
@@ -152,7 +151,7 @@ def test_one_worker_a_host_unless_told() -> None:
     ],
 )
 def test_addresses_are_found_and_others_started(where: str, started: bool) -> None:
-    assert clusters.is_started_here(where) is started
+    assert kinds.is_started_here(where) is started
 
 
 @pytest.mark.parametrize(
@@ -168,7 +167,7 @@ def test_a_missing_extra_is_named(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == module else 1)
     with pytest.raises(InputError, match=rf"{where}.*pip install 'cppcl\[{extra}\]'"):
-        clusters.start(wanted(where))
+        kinds.start(wanted(where))
 
 
 def test_options_come_from_the_configuration() -> None:
@@ -200,13 +199,13 @@ def test_what_is_no_cluster_is_refused(where: str) -> None:
 def test_files_of_tls_are_asked_for(tmp_path: Path) -> None:
     ca = tmp_path / "ca.pem"
     ca.write_text("x")
-    assert clusters.security_of("tcp://one:8786", Tls()) is None
+    assert kinds.security_of("tcp://one:8786", Tls()) is None
     with pytest.raises(InputError, match=r"compute\.tls\.ca=None is not a file"):
-        clusters.security_of("tls://one:8786", Tls())
+        kinds.security_of("tls://one:8786", Tls())
     with pytest.raises(InputError, match=r"compute\.tls\.certificate='gone\.pem' is not a file"):
-        clusters.security_of("tls://one:8786", Tls(str(ca), "gone.pem", "key.pem"))
+        kinds.security_of("tls://one:8786", Tls(str(ca), "gone.pem", "key.pem"))
     files = Tls(str(ca), str(ca), str(ca))
-    security = clusters.security_of("tls://one:8786", files)
+    security = kinds.security_of("tls://one:8786", files)
     assert security.require_encryption
     assert security.get_tls_config_for_role("client")["ca_file"] == str(ca)
 
