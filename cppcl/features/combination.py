@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.features.base import Extractor, Picture
-from cppcl.features.layers import Layer, described, titled
+from cppcl.features.explanation import extracted_layers
+from cppcl.features.layers import Layer, titled
 from cppcl.features.learning import LearningExtractor
 from cppcl.features.options import nearest_names
 from cppcl.validation import check_number
@@ -167,7 +168,7 @@ class Combination:
         return [
             layer
             for part, weight in zip(self.parts, weights, strict=True)
-            for layer in titled(described(part, picture), f"{part.name} (x {weight:g}): ")
+            for layer in titled(extracted_layers(part, picture), f"{part.name} (x {weight:g}): ")
         ]
 
     def remarks(self) -> list[str]:

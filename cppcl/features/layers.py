@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from cppcl.errors import NotFittedError
-
-if TYPE_CHECKING:
-    from cppcl.features.base import Extractor, Picture
 
 
 @dataclass(frozen=True)
@@ -75,33 +70,6 @@ Layer = Seen | Tiles | Numbers
 
 N_GROUPS = 6
 """Colours that can be told apart; what is rarer is grey."""
-
-
-def explanation(extractor: Extractor, picture: Picture) -> list[Layer]:
-    """Everything to look at: the picture as it was decoded, what is seen in it, and the vector.
-
-    Raises
-    ------
-    InputError
-        The extractor refuses the picture.
-    """
-    height, width = picture.shape[:2]
-    return [Seen(f"picture, {width} x {height}", picture), *described(extractor, picture)]
-
-
-def described(extractor: Extractor, picture: Picture) -> list[Layer]:
-    """What an extractor explains, and its vector where that is not among it.
-
-    The vector is left out where nothing was learned yet.
-    """
-    layers = list(extractor.explain(picture))
-    if not any(isinstance(layer, Numbers) for layer in layers):
-        try:
-            (vector,) = extractor.transform([picture])
-        except NotFittedError:
-            return layers
-        layers.append(Numbers("vector", vector))
-    return layers
 
 
 def titled(layers: list[Layer], prefix: str) -> list[Layer]:

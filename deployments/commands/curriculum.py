@@ -16,7 +16,7 @@ from tasks.workspace import Workspace
 
 def main(options: Namespace) -> int:
     """Draw cues, best windows and score of a picture; prints the path of the figure."""
-    from cppcl.features.layers import explanation
+    from cppcl.features.explanation import explanation
     from cppcl.pictures.decoding import decode_picture
     from cppcl.report.layers_figure import layers_png
     from flows.configuration.experiment import Experiment

@@ -117,7 +117,7 @@ def shown(value: float | None, form: str = "") -> str:
 
 def show(options: Namespace) -> int:
     """Draw what an extractor sees of a picture; prints the path of the figure."""
-    from cppcl.features.layers import explanation
+    from cppcl.features.explanation import explanation
     from cppcl.pictures.decoding import decode_picture
     from cppcl.report.layers_figure import layers_png
     from flows.configuration.experiment import Experiment

@@ -6,15 +6,8 @@ import pytest
 from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS, make_extractor
 from cppcl.features.descriptors.shelo import sobel
-from cppcl.features.layers import (
-    N_GROUPS,
-    Numbers,
-    Seen,
-    Tiles,
-    described,
-    explanation,
-    most_frequent,
-)
+from cppcl.features.explanation import explanation, extracted_layers
+from cppcl.features.layers import N_GROUPS, Numbers, Seen, Tiles, most_frequent
 
 NAMES = sorted(set(EXTRACTORS) - {"precomputed"})
 SMALL = {"lks": {"n_keyshapes": 5, "n_nearest": 2, "blocks": 2}}
@@ -65,7 +58,7 @@ def test_layers_are_well_formed_and_hold_the_vector(name, make, drawings):
 
 @pytest.mark.parametrize("name", sorted(n for n in NAMES if EXTRACTORS[n].learns))
 def test_what_is_not_learned_yet_is_left_out(name, make, drawings):
-    layers = described(make(name), drawings[0])
+    layers = extracted_layers(make(name), drawings[0])
     assert only(layers, Numbers) == only(layers, Tiles) == []
     assert all(layer.groups is None for layer in only(layers, Seen))
 
