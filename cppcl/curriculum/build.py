@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 
 from numpy.typing import NDArray
 
+from cppcl.curriculum.annotation.answered_pairs import AnsweredPairs
 from cppcl.curriculum.base import Curriculum
 from cppcl.curriculum.orders import AllPairs, Chain
-from cppcl.curriculum.people.answers import AnsweredPairs
 from cppcl.curriculum.scores import draw_pairs, hash_pairs
 from cppcl.curriculum.semiorder import DeltaUnit, Scope, order_by_scores
 from cppcl.curriculum.union import joined

@@ -13,7 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
-from cppcl.curriculum.people.given_answers import Kind, check_annotator
+from cppcl.curriculum.annotation.answers import TableFormat, check_annotator
 from cppcl.datasets.table import Modality
 from cppcl.errors import CppclError, InputError, PictureError
 from deployments.annotate.database import ContradictionError
@@ -133,7 +133,7 @@ def make_app(session: Session, access: Access) -> FastAPI:
         if kind not in KINDS:
             raise HTTPException(404, "Answers come as answers.csv or answers.jsonl.")
         chosen = modality_of(request.query_params) if "modality" in request.query_params else None
-        text = session.export(cast(Kind, kind), chosen)
+        text = session.export(cast(TableFormat, kind), chosen)
         name = f"{session.annotated.experiment}-{chosen or 'all'}-answers.{kind}"
         disposition = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
         return Response(text, media_type=KINDS[kind], headers=disposition)
@@ -144,7 +144,7 @@ def make_app(session: Session, access: Access) -> FastAPI:
         if kind not in KINDS:
             raise InputError(f"kind={kind!r:.200} must be one of {', '.join(KINDS)}")
         text = decode(await read_body(request, LARGEST_IMPORT, IMPORT_SECONDS))
-        report = await run_in_threadpool(session.take_in, text, cast(Kind, kind))
+        report = await run_in_threadpool(session.take_in, text, cast(TableFormat, kind))
         return JSONResponse(vars(report))
 
     @app.get("/static/{name}")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cppcl.curriculum.people.given_answers import GivenAnswer
+from cppcl.curriculum.annotation.answers import GivenAnswer
 from cppcl.errors import CppclError, InputError
 
 APPLICATION_ID = 0x63707041  # "cppA", where `file` and SQLite look for it

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.curriculum.people.proposals import classes_to_ask_within, nearest_pairs
-from cppcl.curriculum.people.questions import Pair
+from cppcl.curriculum.annotation.questions import RowPair, classes_to_ask_within, nearest_pairs
 from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
 from storage import Artifact, Reference
@@ -54,7 +53,7 @@ class Side:
     samples: tuple[Sample, ...]
     classes: NDArray[np.int64]
     usable: NDArray[np.bool_]
-    proposals: tuple[Pair, ...]
+    proposals: tuple[RowPair, ...]
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cppcl.curriculum.people.annotators import Reliability, Work, work
-from cppcl.curriculum.people.answers import CHOICES
-from cppcl.curriculum.people.given_answers import (
+from cppcl.curriculum.annotation.answers import (
+    CHOICES,
     GivenAnswer,
-    Kind,
+    TableFormat,
     check_seconds,
     read_lines,
     write_answers,
 )
-from cppcl.curriculum.people.questions import Pair, least_sure, next_proposal
-from cppcl.curriculum.people.strengths import strengths
-from cppcl.curriculum.people.tally import Tally
+from cppcl.curriculum.annotation.questions import RowPair, least_sure, next_proposal, strengths
+from cppcl.curriculum.annotation.reliability import (
+    AnnotatorWork,
+    Reliability,
+    Tally,
+    work_of_annotators,
+)
 from cppcl.datasets.table import Modality
 from cppcl.errors import InputError
 from deployments.annotate.database import AnswerDatabase
@@ -107,7 +110,7 @@ class Session:
         self.database = database
         self._clock = clock
         self._lock = threading.RLock()
-        self._shown: dict[tuple[str, Modality], tuple[Pair, float]] = {}
+        self._shown: dict[tuple[str, Modality], tuple[RowPair, float]] = {}
         self._tallies: dict[Modality, Tally] = {}
         self._last = self._n_read = 0
         self._rows = {
@@ -182,15 +185,15 @@ class Session:
                 len(proposals),
                 sum(pair in tally.times_answered for pair in proposals),
                 len(mine),
-                work(mine)[0].seconds if mine else None,
+                work_of_annotators(mine)[0].seconds if mine else None,
                 tally.reliability(),
             )
 
-    def work(self) -> list[Work]:
+    def work(self) -> list[AnnotatorWork]:
         """What each annotator did, over both modalities."""
-        return work(self.database.answers())
+        return work_of_annotators(self.database.answers())
 
-    def export(self, kind: Kind, modality: Modality | None = None) -> str:
+    def export(self, kind: TableFormat, modality: Modality | None = None) -> str:
         """Text of a table of answers, of one modality or of both."""
         kinds = self.annotated.modality_of
         answers = self.database.answers()
@@ -198,7 +201,7 @@ class Session:
             (a for a in answers if modality is None or kinds[a.sample_a] == modality), kind
         )
 
-    def take_in(self, text: str, kind: Kind, annotator: str = "imported") -> ImportReport:
+    def take_in(self, text: str, kind: TableFormat, annotator: str = "imported") -> ImportReport:
         """Import a table of answers; lines that are wrong are left out and reported.
 
         Raises
@@ -235,7 +238,7 @@ class Session:
             return f"{names[0]!r} and {names[1]!r} are a sketch and an image; they have no order"
         return ""
 
-    def _choose(self, annotator: str, modality: Modality, tally: Tally) -> Pair | None:
+    def _choose(self, annotator: str, modality: Modality, tally: Tally) -> RowPair | None:
         side, times = self.annotated.sides[modality], tally.times_answered
         mine = tally.given.get(annotator, {}).keys()
         latest = self._clock() - SHOWN_SECONDS
@@ -268,7 +271,7 @@ class Session:
         return self._tallies[modality]
 
 
-def _swapped(annotator: str, pair: Pair) -> bool:
+def _swapped(annotator: str, pair: RowPair) -> bool:
     """Whether the higher row is shown on the left: by chance, and the same on every look."""
     seed = np.random.SeedSequence([*annotator.encode(), *pair])
     return bool(seed.generate_state(1)[0] & 1)

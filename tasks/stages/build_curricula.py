@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.curriculum.annotation.answered_pairs import AnsweredPairs, agreement, pairs_from_answers
+from cppcl.curriculum.annotation.answers import Answer, read_answers
+from cppcl.curriculum.annotation.simulated import simulated_answers
 from cppcl.curriculum.build import Built, build_curriculum
-from cppcl.curriculum.people.agreement import agreement
-from cppcl.curriculum.people.answers import Answer, AnsweredPairs, pairs_from_answers, read_answers
-from cppcl.curriculum.people.simulated import simulated_answers
 from cppcl.curriculum.union import curriculum_arrays
 from cppcl.datasets.obtaining.files import file_sha256
 from cppcl.datasets.table import MODALITIES, Modality

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from cppcl.curriculum import AllPairs, Chain, ExplicitPairs, Union, pairs_from_scores
+from cppcl.curriculum.annotation.answered_pairs import pairs_from_answers
+from cppcl.curriculum.annotation.answers import Answer
 from cppcl.curriculum.build import build_curriculum
-from cppcl.curriculum.people.answers import Answer, pairs_from_answers
 from cppcl.curriculum.scores import hash_pairs
 from cppcl.curriculum.semiorder import order_by_scores
 from cppcl.curriculum.union import curriculum_arrays, curriculum_from_arrays, joined

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from cppcl.curriculum.people.answers import pairs_from_answers, read_answers
+from cppcl.curriculum.annotation.answered_pairs import pairs_from_answers
+from cppcl.curriculum.annotation.answers import read_answers
 from tests.deployments.annotate.annotating import (
     JSON,
     SIDES,

@@ -18,7 +18,7 @@ import httpx
 import numpy as np
 import pytest
 
-from cppcl.curriculum.people.answers import read_answers
+from cppcl.curriculum.annotation.answers import read_answers
 from cppcl.errors import CppclError, InputError
 from deployments.annotate.database import AnswerDatabase
 from deployments.annotate.samples import gather
@@ -153,7 +153,7 @@ class TestDatabase:
             AnswerDatabase(file, "shapes", ())
 
     def test_answers_about_pictures_that_are_gone_are_told(self, file: Path) -> None:
-        from cppcl.curriculum.people.given_answers import GivenAnswer
+        from cppcl.curriculum.annotation.answers import GivenAnswer
 
         database = AnswerDatabase(file, "shapes", ("s", "t"))
         assert database.add(GivenAnswer("s", "t", "a", "Ada"))
@@ -163,7 +163,7 @@ class TestDatabase:
             AnswerDatabase(file, "shapes", ("s", "u"))
 
     def test_another_process_is_seen(self, file: Path) -> None:
-        from cppcl.curriculum.people.given_answers import GivenAnswer
+        from cppcl.curriculum.annotation.answers import GivenAnswer
 
         one, other = (AnswerDatabase(file, "shapes", ("s", "t", "u")) for _ in range(2))
         assert other.add(GivenAnswer("s", "t", "a", "Ada"))
@@ -206,7 +206,7 @@ class TestGathering:
         tmp_path: Path,
         capsys: pytest.CaptureFixture[str],
     ) -> None:
-        from cppcl.curriculum.people.proposals import nearest_pairs
+        from cppcl.curriculum.annotation.questions import nearest_pairs
         from deployments.annotate.samples import features_of
         from storage import Recipe, Reference, Writer
         from tasks.stages.extract import VERSION

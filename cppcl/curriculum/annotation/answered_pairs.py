@@ -1,32 +1,16 @@
-"""Ordered pairs from people's answers to which of two samples is easier."""
+"""Ordered pairs from people's answers, and how far automatic scores agree with them."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.curriculum.annotation.answers import Answer
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.errors import InputError
-
-COLUMNS = ("sample_a", "sample_b", "easier")
-CHOICES = ("a", "b", "skip")
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Which of two samples, by their ids, someone found easier; 'skip' where undecided."""
-
-    sample_a: str
-    sample_b: str
-    easier: Literal["a", "b", "skip"]
 
 
 @dataclass(frozen=True)
@@ -67,32 +51,6 @@ class AnsweredPairs:
             "contradicted": self.n_contradicted,
             "in cycles": self.n_in_cycles,
         }
-
-
-def read_answers(path: Path) -> list[Answer]:
-    """Read a table of answers.
-
-    Parameters
-    ----------
-    path : Path
-        ``.csv`` with a head, or ``.jsonl`` with one JSON object a line. Columns are ``sample_a``
-        and ``sample_b``, ids of samples, and ``easier``: ``a``, ``b``, or ``skip`` or nothing
-        where undecided. Other columns, such as who answered, are passed over.
-
-    Raises
-    ------
-    InputError
-        The file is missing or of another kind, or a line of it is; the line is named.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"answers {path}: cannot be read ({error})") from error
-    if path.suffix == ".csv":
-        return _answers(path, _csv_rows(path, text))
-    if path.suffix == ".jsonl":
-        return _answers(path, _json_lines(path, text))
-    raise InputError(f"answers {path}: give a .csv or .jsonl file with the columns {COLUMNS}")
 
 
 def pairs_from_answers(
@@ -154,37 +112,42 @@ def count_in_cycles(pairs: NDArray[np.int64], n_samples: int) -> int:
     return int((component[pairs[:, 0]] == component[pairs[:, 1]]).sum())
 
 
-def _csv_rows(path: Path, text: str) -> Iterable[tuple[int, Any]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    try:
-        for row in reader:
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise InputError(
-            f"answers {path}, line {reader.line_num + 1}: no CSV ({error})"
-        ) from error
+@dataclass(frozen=True)
+class Agreement:
+    """Agreement of scores with answered pairs.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Answered pairs of which both samples have a score.
+    kendall : float
+        Kendall's tau over these pairs: those that scores order alike, less those that they order
+        the other way, over all; a tie counts for neither. NaN without pairs.
+    spearman : float
+        Spearman's correlation of the scores with the share of its answers in which each sample
+        was the easier one. NaN where either does not vary.
+    n_samples : int
+        Samples with an answer and a score.
+    """
+
+    n_pairs: int
+    kendall: float
+    spearman: float
+    n_samples: int
 
 
-def _json_lines(path: Path, text: str) -> Iterable[tuple[int, Any]]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"answers {path}, line {number}: no JSON ({error})") from error
+def agreement(scores: NDArray[np.floating], answered: ExplicitPairs) -> Agreement:
+    """Compare scores (n,), NaN where there is none, with answered pairs (harder, easier)."""
+    from scipy.stats import spearmanr
 
-
-def _answers(path: Path, rows: Iterable[tuple[int, Any]]) -> list[Answer]:
-    answers = []
-    for number, row in rows:
-        where = f"answers {path}, line {number}"
-        if not isinstance(row, Mapping) or any(row.get(name) is None for name in COLUMNS[:2]):
-            raise InputError(f"{where}: columns must be {', '.join(COLUMNS)}; got {row}")
-        easier: Any = row.get("easier") or "skip"
-        if easier not in CHOICES:
-            raise InputError(f"{where}: easier={easier!r} must be one of {', '.join(CHOICES)}")
-        a, b = str(row["sample_a"]), str(row["sample_b"])
-        if a == b:
-            raise InputError(f"{where}: sample_a and sample_b are both {a!r}; give two samples")
-        answers.append(Answer(a, b, easier))
-    return answers
+    values = np.asarray(scores, dtype=np.float64)
+    pairs = answered.pairs[~np.isnan(values[answered.pairs]).any(axis=1)]
+    differences = values[pairs[:, 1]] - values[pairs[:, 0]]
+    kendall = float(np.sign(differences).mean()) if len(pairs) else float("nan")
+    easier = np.bincount(pairs[:, 1], minlength=len(values))
+    asked = np.bincount(pairs.ravel(), minlength=len(values))
+    known = np.flatnonzero(asked)
+    shares, of_known = easier[known] / asked[known], values[known]
+    varies = len(known) > 1 and np.ptp(shares) > 0 and np.ptp(of_known) > 0
+    spearman = float(spearmanr(of_known, shares).statistic) if varies else float("nan")
+    return Agreement(len(pairs), kendall, spearman, len(known))

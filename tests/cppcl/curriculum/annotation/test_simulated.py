@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cppcl.curriculum.people.answers import pairs_from_answers
-from cppcl.curriculum.people.simulated import BAND, simulated_answers
+from cppcl.curriculum.annotation.answered_pairs import pairs_from_answers
+from cppcl.curriculum.annotation.simulated import BAND, simulated_answers
 from cppcl.errors import InputError
 
 

@@ -1,4 +1,4 @@
-"""Answers with who gave them and when: their tables, read line by line and written."""
+"""Answers to which of two samples is easier, and their tables, CSV or JSON lines."""
 
 from __future__ import annotations
 
@@ -9,15 +9,26 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from cppcl.curriculum.people.answers import CHOICES, COLUMNS, Answer
 from cppcl.errors import InputError
 
-Kind = Literal["csv", "jsonl"]
+COLUMNS = ("sample_a", "sample_b", "easier")
+CHOICES = ("a", "b", "skip")
+TableFormat = Literal["csv", "jsonl"]
 LONGEST_NAME = 64
 LONGEST_SECONDS = 86_400.0
-"""A day; more than that is no time that someone looked at two pictures."""
+"""A day; nobody looks at two pictures for longer."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Which of two samples, by their ids, someone found easier; 'skip' where undecided."""
+
+    sample_a: str
+    sample_b: str
+    easier: Literal["a", "b", "skip"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,84 @@ class Line(NamedTuple):
     number: int
     answer: GivenAnswer | None
     problem: str
+
+
+def read_answers(path: Path) -> list[Answer]:
+    """Read a table of answers.
+
+    Parameters
+    ----------
+    path : Path
+        ``.csv`` with a head, or ``.jsonl`` with one JSON object a line. Columns are ``sample_a``
+        and ``sample_b``, ids of samples, and ``easier``: ``a``, ``b``, or ``skip`` or nothing
+        where undecided. Other columns, such as who answered, are ignored.
+
+    Raises
+    ------
+    InputError
+        The file is missing or of another kind, or a line of it is; the line is named.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"answers {path}: cannot be read ({error})") from error
+    if path.suffix not in (".csv", ".jsonl"):
+        raise InputError(f"answers {path}: give a .csv or .jsonl file with the columns {COLUMNS}")
+    answers: list[Answer] = []
+    line = 1
+    try:
+        for number, row, problem in _rows(text, "csv" if path.suffix == ".csv" else "jsonl"):
+            line = number
+            if problem:
+                raise InputError(problem)
+            answers.append(Answer(*_choice(row)))
+    except InputError as error:
+        raise InputError(f"answers {path}, line {line}: {error}") from error
+    return answers
+
+
+def read_lines(text: str, kind: TableFormat, *, annotator: str) -> Iterator[Line]:
+    """Read a table of answers line by line; a wrong line does not end the reading.
+
+    Parameters
+    ----------
+    text : str
+        Comma-separated values with a head, or one JSON object a line.
+    kind : {'csv', 'jsonl'}
+        Which.
+    annotator : str
+        Who answered where a line does not say so.
+
+    Raises
+    ------
+    InputError
+        If the head of a table lacks a column.
+    """
+    for number, row, problem in _rows(text, kind):
+        answer = None
+        if not problem:
+            try:
+                answer = GivenAnswer(
+                    *_choice(row),
+                    check_annotator(str(row.get("annotator") or annotator)),
+                    check_seconds(row.get("seconds")),
+                    check_time(row.get("answered_at")),
+                )
+            except InputError as error:
+                problem = str(error)
+        yield Line(number, answer, problem)
+
+
+def write_answers(answers: Iterable[GivenAnswer], kind: TableFormat) -> str:
+    """Text of a table of answers, which `read_answers` reads."""
+    rows = [{name: getattr(answer, name) for name in NAMES} for answer in answers]
+    if kind == "jsonl":
+        return "".join(json.dumps(row) + "\n" for row in rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, NAMES, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def check_annotator(name: str) -> str:
@@ -113,60 +202,26 @@ def check_time(value: Any) -> str:
     return str(value)
 
 
-def read_lines(text: str, kind: Kind, *, annotator: str) -> Iterator[Line]:
-    """Read a table of answers line by line; a wrong line does not end the reading.
-
-    Parameters
-    ----------
-    text : str
-        Comma-separated values with a head, or one JSON object a line.
-    kind : {'csv', 'jsonl'}
-        Which.
-    annotator : str
-        Who answered where a line does not say so.
-
-    Raises
-    ------
-    InputError
-        If the head of a table lacks a column.
-    """
-    for number, row, problem in (_csv_rows if kind == "csv" else _json_rows)(text):
-        if problem:
-            yield Line(number, None, problem)
-            continue
-        try:
-            yield Line(number, _answer(row, annotator), "")
-        except InputError as error:
-            yield Line(number, None, str(error))
-
-
-def write_answers(answers: Iterable[GivenAnswer], kind: Kind) -> str:
-    """Text of a table of answers, as `cppcl.curriculum.people.answers.read_answers` reads it."""
-    rows = [{name: getattr(answer, name) for name in NAMES} for answer in answers]
-    if kind == "jsonl":
-        return "".join(json.dumps(row) + "\n" for row in rows)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, NAMES, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+def _rows(text: str, kind: TableFormat) -> Iterator[tuple[int, dict[str, Any], str]]:
+    """Number and content of each line of a table, or what is wrong with it."""
+    yield from (_csv_rows if kind == "csv" else _json_rows)(text.removeprefix("\ufeff"))
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
         if missing:
-            raise InputError(f"line 1: the head lacks the columns {', '.join(missing)}")
+            raise InputError(f"the head lacks the columns {', '.join(missing)}")
         for row in reader:
             yield reader.line_num, row, ""
     except csv.Error as error:
         # Quotes are unbalanced: where the next line begins is not known.
-        yield reader.line_num, {}, f"no CSV ({error}); what follows was not read"
+        yield reader.reader.line_num, {}, f"no CSV ({error}); what follows was not read"
 
 
 def _json_rows(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -180,20 +235,14 @@ def _json_rows(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
             yield number, {}, "no JSON object"
 
 
-def _answer(row: dict[str, Any], annotator: str) -> GivenAnswer:
+def _choice(row: dict[str, Any]) -> tuple[str, str, Literal["a", "b", "skip"]]:
+    """Both ids, and which of them is easier."""
     a, b = row.get("sample_a"), row.get("sample_b")
-    if not (isinstance(a, str) and a and isinstance(b, str) and b):
+    if a in (None, "") or b in (None, ""):
         raise InputError(f"sample_a={a!r} and sample_b={b!r} must be two ids")
     if a == b:
         raise InputError(f"sample_a and sample_b are both {a!r}; give two samples")
     easier: Any = row.get("easier") or "skip"
     if easier not in CHOICES:
         raise InputError(f"easier={easier!r} must be one of {', '.join(CHOICES)}")
-    return GivenAnswer(
-        a,
-        b,
-        easier,
-        check_annotator(str(row.get("annotator") or annotator)),
-        check_seconds(row.get("seconds")),
-        check_time(row.get("answered_at")),
-    )
+    return str(a), str(b), easier

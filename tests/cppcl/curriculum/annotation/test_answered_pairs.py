@@ -1,5 +1,6 @@
+"""What answers say about pairs, and how scores agree with them."""
+
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -8,13 +9,12 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
 from cppcl.curriculum import ExplicitPairs
-from cppcl.curriculum.people.agreement import agreement
-from cppcl.curriculum.people.answers import (
-    Answer,
+from cppcl.curriculum.annotation.answered_pairs import (
+    agreement,
     count_in_cycles,
     pairs_from_answers,
-    read_answers,
 )
+from cppcl.curriculum.annotation.answers import Answer
 from cppcl.errors import InputError
 
 IDS = ["cat/1", "cat/2", "cat/3", "dog/1"]
@@ -24,41 +24,6 @@ ANSWERS = [
     Answer("cat/3", "cat/1", "skip"),
     Answer("cat/2", "elsewhere", "a"),
 ]
-
-
-def test_both_formats_read_alike(tmp_path):
-    table = tmp_path / "a.csv"
-    table.write_text(
-        "who,sample_a,sample_b,easier\nx,cat/1,cat/2,a\ny,cat/2,cat/3,b\n"
-        "y,cat/3,cat/1,\n,cat/2,elsewhere,a\n"
-    )
-    lines = tmp_path / "a.jsonl"
-    lines.write_text(
-        "\n".join(json.dumps({**vars(answer), "seconds": 2.5}) for answer in ANSWERS) + "\n\n"
-    )
-    assert read_answers(table) == read_answers(lines) == ANSWERS
-
-
-@pytest.mark.parametrize("name", ["a\u2028b", "a\x85b", "two\nlines", 'a "quoted", name'])
-def test_ids_may_hold_what_looks_like_the_end_of_a_line(tmp_path, name):
-    table = tmp_path / "a.csv"
-    quoted = name.replace('"', '""')
-    table.write_text(f'sample_a,sample_b,easier\n"{quoted}",cat/1,a\n', encoding="utf-8")
-    lines = tmp_path / "a.jsonl"
-    answer = Answer(name, "cat/1", "a")
-    lines.write_text(json.dumps(vars(answer), ensure_ascii=False) + "\n", encoding="utf-8")
-    assert read_answers(table) == read_answers(lines) == [answer]
-
-
-@pytest.mark.parametrize(
-    ("suffix", "line"), [("csv", "x" * 200_000 + ",b,a"), ("jsonl", "[" * 100_000), ("jsonl", "{")]
-)
-def test_what_is_no_table_is_named_by_its_line(tmp_path, suffix, line):
-    path = tmp_path / f"a.{suffix}"
-    head = "sample_a,sample_b,easier" if suffix == "csv" else ""
-    path.write_text(f"{head}\n{line}\n")
-    with pytest.raises(InputError, match=r"a\.(csv|jsonl), line 2: no (CSV|JSON)"):
-        read_answers(path)
 
 
 def test_pairs_are_harder_then_easier_and_everything_is_counted():
@@ -114,32 +79,8 @@ def test_a_share_of_the_decided_pairs():
     np.testing.assert_array_equal(some.pairs.pairs, again.pairs.pairs)
     other = pairs_from_answers(answers, ids, share=0.6, seed=4)
     assert not np.array_equal(some.pairs.pairs, other.pairs.pairs)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("a.csv", "sample_a,sample_b,easier\nx,y,c\n", "line 2: easier='c' must be one of a, b"),
-        ("a.csv", "sample_a,easier\nx,a\n", "line 2: columns must be sample_a, sample_b, easier"),
-        ("a.csv", "sample_a,sample_b,easier\nx,x,a\n", "line 2: .* are both 'x'"),
-        ("a.jsonl", '{"sample_a": "x"}\n', "line 1: columns"),
-        ("a.jsonl", "[1]\n", "line 1: columns"),
-        ("a.jsonl", "\nnope\n", "line 2: no JSON"),
-        ("a.txt", "", r"\.csv or \.jsonl"),
-    ],
-)
-def test_wrong_files_are_named(tmp_path, name, text, message):
-    file = tmp_path / name
-    file.write_text(text)
-    with pytest.raises(InputError, match=message):
-        read_answers(file)
-
-
-def test_a_missing_file_and_a_wrong_share_are_named(tmp_path):
-    with pytest.raises(InputError, match=r"none\.csv: cannot be read"):
-        read_answers(tmp_path / "none.csv")
     with pytest.raises(InputError, match=r"answer_share=1\.5"):
-        pairs_from_answers(ANSWERS, IDS, share=1.5)
+        pairs_from_answers(answers, ids, share=1.5)
 
 
 def test_agreement_with_a_full_order_is_kendall_and_spearman():

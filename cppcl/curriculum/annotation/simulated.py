@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.curriculum.people.answers import Answer
-from cppcl.curriculum.people.proposals import classes_to_ask_within, nearest_pairs
+from cppcl.curriculum.annotation.answers import Answer
+from cppcl.curriculum.annotation.questions import classes_to_ask_within, nearest_pairs
 from cppcl.errors import InputError
 
 BAND = 0.1
@@ -44,7 +44,7 @@ def simulated_answers(
     ids : sequence of str
         Name of each sample.
     seed : int
-        Of the order of pairs, see `cppcl.curriculum.people.proposals.nearest_pairs`.
+        Of the order of pairs, see `cppcl.curriculum.annotation.questions.nearest_pairs`.
 
     Raises
     ------

@@ -1,0 +1,1 @@
+"""People's answers to which of two samples is easier: asked for, read, counted, compared."""

@@ -1,1 +1,0 @@
-"""People's answers to which of two samples is easier."""
