@@ -14,7 +14,6 @@ import numpy as np
 
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features.networks.caffemodel import read_caffemodel
-from cppcl.features.networks.safetensors_file import read_safetensors
 from cppcl.features.options import nearest_names
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def _require(path: Path) -> None:
 
 def _read(path: Path) -> dict[str, torch.Tensor]:
     _require(path)
-    readers = {".caffemodel": _caffe, ".npz": _npz, ".safetensors": read_safetensors}
+    readers = {".caffemodel": _caffe, ".npz": _npz, ".safetensors": _safetensors}
     read: Callable[[Path], Any] = readers.get(path.suffix.lower(), _saved_by_torch)
     content = read(path)
     for wrapper in ("state_dict", "model"):
@@ -176,6 +175,20 @@ def _npz(path: Path) -> dict[str, torch.Tensor]:
         raise InputError(
             f"option weights={str(path)!r} cannot be read as arrays by name: it is damaged, or "
             f"holds more than numbers ({' '.join(str(error).split())[:200]})"
+        ) from error
+
+
+def _safetensors(path: Path) -> dict[str, torch.Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        # Read, not mapped: the network stays as it is if the file is overwritten.
+        return load(path.read_bytes())
+    except (SafetensorError, KeyError) as error:  # KeyError: a type of numbers that torch lacks
+        raise InputError(
+            f"option weights={str(path)!r} cannot be read as .safetensors: it is damaged or of "
+            f"another kind, so fetch it again ({' '.join(str(error).split())[:200]})"
         ) from error
 
 
