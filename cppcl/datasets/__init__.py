@@ -6,8 +6,8 @@ from cppcl.datasets.emoji import Emoji
 from cppcl.datasets.flickr15k import Flickr15k
 from cppcl.datasets.folder import Folder, images_only
 from cppcl.datasets.matrices import Matrices
-from cppcl.datasets.obtaining.published import PublishedSet
 from cppcl.datasets.pacs import Pacs
+from cppcl.datasets.published.published_set import PublishedSet
 from cppcl.datasets.qmul import Qmul
 from cppcl.datasets.qmul_test import QmulTest
 from cppcl.datasets.table import MODALITIES, Modality, SampleTable

@@ -6,9 +6,9 @@ import re
 from functools import partial
 from typing import ClassVar
 
-from cppcl.datasets.obtaining.layout import Part
-from cppcl.datasets.obtaining.mirrors import Archive
-from cppcl.datasets.obtaining.published import PublishedSet, Sample
+from cppcl.datasets.published.layout import Part
+from cppcl.datasets.published.mirrors import Archive
+from cppcl.datasets.published.published_set import PublishedSet, Sample
 
 
 def _names(prefix: str, first: int, last: int, without: int | None = None) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 from xml.etree import ElementTree
 
-from cppcl.datasets.obtaining.files import file_sha256, made_whole
+from cppcl.datasets.files import file_sha256, made_whole
 from cppcl.datasets.table import MODALITIES, Modality, SampleTable
 from cppcl.errors import DataUnavailableError
 

@@ -6,9 +6,9 @@ from collections import defaultdict
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from cppcl.datasets.obtaining.layout import Contents, Part, by_pattern, key_of, what_is_there
-from cppcl.datasets.obtaining.mirrors import Archive
-from cppcl.datasets.obtaining.published import PublishedSet, Sample
+from cppcl.datasets.published.layout import Contents, Part, by_pattern, key_of, what_is_there
+from cppcl.datasets.published.mirrors import Archive
+from cppcl.datasets.published.published_set import PublishedSet, Sample
 from cppcl.errors import InputError
 
 _DRIVE = "https://drive.usercontent.google.com/download?export=download&confirm=t&id="

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Literal
 
-from cppcl.datasets.obtaining.files import file_sha256
-from cppcl.datasets.scan import Scan, scan_pictures
+from cppcl.datasets.files import Scan, file_sha256, scan_pictures
 from cppcl.datasets.table import MODALITIES, Modality, SampleTable
 from cppcl.errors import InputError
 

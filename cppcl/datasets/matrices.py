@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.datasets.files import file_sha256, made_whole
 from cppcl.datasets.folder import one_sided
-from cppcl.datasets.obtaining.files import file_sha256, made_whole
 from cppcl.datasets.table import MODALITIES, Modality, SampleTable
 from cppcl.errors import InputError
 

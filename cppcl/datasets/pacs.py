@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from cppcl.datasets.obtaining.layout import Part, by_pattern
-from cppcl.datasets.obtaining.mirrors import Archive
-from cppcl.datasets.obtaining.published import PublishedSet
+from cppcl.datasets.published.layout import Part, by_pattern
+from cppcl.datasets.published.mirrors import Archive
+from cppcl.datasets.published.published_set import PublishedSet
 
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
 _ANY = "|".join(CLASSES)

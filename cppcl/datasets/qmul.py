@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import ClassVar
 from xml.etree import ElementTree
 
-from cppcl.datasets.obtaining.adding import add_files
-from cppcl.datasets.obtaining.layout import Contents, Part, by_pattern
-from cppcl.datasets.obtaining.mirrors import Archive, Listener
-from cppcl.datasets.obtaining.published import PublishedSet, Sample
+from cppcl.datasets.published.adding import add_files
+from cppcl.datasets.published.layout import Contents, Part, by_pattern
+from cppcl.datasets.published.mirrors import Archive, Listener
+from cppcl.datasets.published.published_set import PublishedSet, Sample
 from cppcl.datasets.qmul_test import CITATION, CLASSES
 from cppcl.datasets.splits.published import published_text
 from cppcl.datasets.tuberlin import DRAWINGS, SKETCHES, TuBerlin

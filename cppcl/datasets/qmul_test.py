@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path  # noqa: F401 - the options of `PublishedSet` name it
 from typing import ClassVar, Literal
 
-from cppcl.datasets.obtaining.layout import Part, by_pattern
-from cppcl.datasets.obtaining.mirrors import Archive
-from cppcl.datasets.obtaining.published import PublishedSet, Sample
+from cppcl.datasets.published.layout import Part, by_pattern
+from cppcl.datasets.published.mirrors import Archive
+from cppcl.datasets.published.published_set import PublishedSet, Sample
 from cppcl.errors import InputError
 
 CLASSES = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from cppcl.datasets.obtaining.layout import Part, by_pattern
-from cppcl.datasets.obtaining.mirrors import Archive
-from cppcl.datasets.obtaining.published import PublishedSet, Sample
+from cppcl.datasets.published.layout import Part, by_pattern
+from cppcl.datasets.published.mirrors import Archive
+from cppcl.datasets.published.published_set import PublishedSet, Sample
 
 _SITE = "http://cybertron.cg.tu-berlin.de/eitz/projects/classifysketch"
 SKETCHES = Archive("sketches_png.zip", (f"{_SITE}/sketches_png.zip",), n_bytes=525_000_000)

@@ -20,15 +20,15 @@ from cppcl.features.combination import (
     check_part_options,
     part_names,
 )
-from cppcl.features.descriptors.gf_hog import GfHog
+from cppcl.features.descriptors.bag_of_words.gf_hog import GfHog
+from cppcl.features.descriptors.bag_of_words.shog import Shog
+from cppcl.features.descriptors.bag_of_words.sift import Sift
+from cppcl.features.descriptors.bag_of_words.ssim import SelfSimilarity
 from cppcl.features.descriptors.hog import Hog
 from cppcl.features.descriptors.lks import Lks
 from cppcl.features.descriptors.perceptual_edge import PerceptualEdgeLite
 from cppcl.features.descriptors.pixels import Pixels
 from cppcl.features.descriptors.shelo import Helo, Shelo
-from cppcl.features.descriptors.shog import Shog
-from cppcl.features.descriptors.sift import Sift
-from cppcl.features.descriptors.ssim import SelfSimilarity
 from cppcl.features.descriptors.structure_tensor import StructureTensor
 from cppcl.features.networks.cnn import Cnn
 from cppcl.features.options import nearest_names

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cppcl.datasets import DATASETS, Emoji, PublishedSet, SampleTable
-from cppcl.datasets.obtaining.published import Status
+from cppcl.datasets.published.published_set import Status
 from cppcl.errors import CppclError, InputError
 from deployments.terminal import Terminal
 from tasks.stages.fetch import listener
@@ -177,8 +177,8 @@ def belongs_to(path: Path, wrong: PublishedSet) -> str:
     """Which other data set an archive or folder may be of, as the end of a message."""
     import tempfile
 
-    from cppcl.datasets.obtaining.archives import members
-    from cppcl.datasets.obtaining.layout import part_of, whole_name
+    from cppcl.datasets.published.archives import members
+    from cppcl.datasets.published.layout import part_of, whole_name
 
     try:
         with tempfile.TemporaryDirectory() as scratch:

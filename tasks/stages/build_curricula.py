@@ -14,7 +14,7 @@ from cppcl.curriculum.annotation.answers import Answer, read_answers
 from cppcl.curriculum.annotation.simulated import simulated_answers
 from cppcl.curriculum.build import Built, build_curriculum
 from cppcl.curriculum.union import curriculum_arrays
-from cppcl.datasets.obtaining.files import file_sha256
+from cppcl.datasets.files import file_sha256
 from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cppcl.datasets import DATASETS, PublishedSet
-from cppcl.datasets.obtaining.mirrors import Listener
+from cppcl.datasets.published.mirrors import Listener
 from cppcl.datasets.table import SampleTable
 from storage import Recipe, Store, Writer, read_zarr
 from tasks.progress import Progress, log, tell

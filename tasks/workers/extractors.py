@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.datasets.obtaining.files import file_sha256
+from cppcl.datasets.files import file_sha256
 from cppcl.errors import CppclError, DataUnavailableError, InputError
 from cppcl.features import make_extractor
 from cppcl.features.base import Extractor, Picture

@@ -7,12 +7,16 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import pairwise_distances_argmin
 
-from cppcl.features.descriptors.gf_hog import describe_pixels, gradient_field
-from cppcl.features.descriptors.laplace import harmonic
-from cppcl.features.descriptors.shog import describe_windows, orientation_responses, window_side
-from cppcl.features.descriptors.sift import sift, smoothed
-from cppcl.features.descriptors.ssim import similarities
-from cppcl.features.descriptors.vocabulary import (
+from cppcl.features.descriptors.bag_of_words.gf_hog import describe_pixels, gradient_field
+from cppcl.features.descriptors.bag_of_words.laplace import harmonic
+from cppcl.features.descriptors.bag_of_words.shog import (
+    describe_windows,
+    orientation_responses,
+    window_side,
+)
+from cppcl.features.descriptors.bag_of_words.sift import sift, smoothed
+from cppcl.features.descriptors.bag_of_words.ssim import similarities
+from cppcl.features.descriptors.bag_of_words.visual_words import (
     inverse_document_frequency,
     nearest_words,
     word_histogram,

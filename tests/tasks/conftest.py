@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tasks.workers.blocks
-from cppcl.datasets.obtaining.files import file_sha256
+from cppcl.datasets.files import file_sha256
 from storage import Artifact, Recipe, Reference
 from tasks.samples import open_pictures, open_split
 from tasks.stages.build_curricula import curricula_of_split

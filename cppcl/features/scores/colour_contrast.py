@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from cppcl.features.base import Picture
 from cppcl.features.layers import Layer
 from cppcl.features.options import check_integer
-from cppcl.features.scores.scored_windows import ScoredWindows
-from cppcl.features.scores.windows import random_windows, to_pixels
+from cppcl.features.scores.windows import ScoredWindows, random_windows, to_pixels
 from cppcl.features.stateless import StatelessExtractor, rows_of
 
 LONGEST_SIDE = 160

@@ -15,8 +15,7 @@ from cppcl.features.contours.detection import adaptive_canny
 from cppcl.features.layers import Layer
 from cppcl.features.options import check_integer
 from cppcl.features.scores.colour_contrast import shrink
-from cppcl.features.scores.scored_windows import ScoredWindows
-from cppcl.features.scores.windows import highest, random_windows, to_pixels
+from cppcl.features.scores.windows import ScoredWindows, highest, random_windows, to_pixels
 from cppcl.features.stateless import StatelessExtractor, rows_of
 from cppcl.pictures.decoding import to_gray
 from cppcl.validation import check_number

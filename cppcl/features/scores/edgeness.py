@@ -14,8 +14,13 @@ from cppcl.features.base import Picture
 from cppcl.features.contours.strokes import normalised_strokes
 from cppcl.features.layers import Layer
 from cppcl.features.options import check_flag, check_integer
-from cppcl.features.scores.scored_windows import ScoredWindows
-from cppcl.features.scores.windows import random_windows, rim_densities, rims, to_pixels
+from cppcl.features.scores.windows import (
+    ScoredWindows,
+    random_windows,
+    rim_densities,
+    rims,
+    to_pixels,
+)
 from cppcl.features.stateless import StatelessExtractor, rows_of
 
 CANVAS = 256

@@ -17,8 +17,9 @@ from cppcl.features.learning import LearningExtractor
 from cppcl.features.options import check_choice, check_flag, check_integer
 from cppcl.features.scores.colour_contrast import colour_bins, colour_contrasts, shrink
 from cppcl.features.scores.saliency import saliency_maps, window_saliencies
-from cppcl.features.scores.scored_windows import ScoredWindows, cue_layers
 from cppcl.features.scores.windows import (
+    ScoredWindows,
+    cue_layers,
     highest,
     random_windows,
     rim_densities,

@@ -193,7 +193,7 @@ def test_qmul_annotations_that_cannot_be_read(content, message, tmp_path):
 
 
 def test_qmul_takes_its_sketches_from_tuberlin_where_that_is_here(tmp_path):
-    from cppcl.datasets.obtaining.mirrors import Listener
+    from cppcl.datasets.published.mirrors import Listener
 
     files = OFFICIAL["qmul"]()
     sketches = {p: c for p, c in files.items() if p.startswith("png/")}

@@ -53,7 +53,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         raise DataUnavailableError("there is no network in tests")
 
-    monkeypatch.setattr("cppcl.datasets.obtaining.published.obtain", refuse)
+    monkeypatch.setattr("cppcl.datasets.published.published_set.obtain", refuse)
 
 
 def test_list_shows_every_set(data: Command, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_get_downloads(
                 file.write(path, path.relative_to(tmp_path))
         return folder / archive.file
 
-    monkeypatch.setattr("cppcl.datasets.obtaining.published.obtain", obtain)
+    monkeypatch.setattr("cppcl.datasets.published.published_set.obtain", obtain)
     result = data("get", "pacs")
     assert (result.code, result.stdout.strip()) == (0, str(tmp_path / "workspace/data/pacs"))
     assert data("status", "pacs").code == 0
@@ -225,7 +225,7 @@ def test_a_full_disk_ends_with_1(
 ) -> None:
     usage = type("Usage", (), {"free": -1})
     monkeypatch.setattr(
-        "cppcl.datasets.obtaining.download.shutil.disk_usage", lambda folder: usage
+        "cppcl.datasets.published.download.shutil.disk_usage", lambda folder: usage
     )
     result = data("add", "pacs", pacs)
     assert result.code == 1

@@ -90,7 +90,7 @@ def test_missing_data_is_not_worth_a_retry(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[Any] = []
-    monkeypatch.setattr("cppcl.datasets.obtaining.published.obtain", refuse)
+    monkeypatch.setattr("cppcl.datasets.published.published_set.obtain", refuse)
     with (
         listening(on_message=told.append),
         pytest.raises(DataUnavailableError, match="cppcl data add qmul-test"),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
-from cppcl.features.descriptors.visual_words import Local, VisualWords
+from cppcl.features.descriptors.bag_of_words.visual_words import Local, VisualWords
 
 PATCH = 5
 """Side of a patch, pixels."""
@@ -72,7 +72,7 @@ def similarities(mask: NDArray[np.bool_], pixels: NDArray[np.int64]) -> NDArray[
 
     On a mask, SSD is the number of different bits: patches are numbers of 25 bits.
     """
-    from cppcl.features.descriptors.local_kernels import least_differences
+    from cppcl.features.descriptors.bag_of_words.local_kernels import least_differences
 
     codes = patch_codes(np.pad(mask, RADIUS))
     stride = codes.shape[1]

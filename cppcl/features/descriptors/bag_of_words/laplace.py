@@ -84,7 +84,7 @@ def _grid(diagonal: NDArray[np.float64], *links: NDArray[np.float64]) -> _Grid:
 
 def _grids(known: NDArray[np.bool_]) -> list[_Grid]:
     """Equations from the finest grid to the coarsest."""
-    from cppcl.features.descriptors.laplace_kernels import coarsen
+    from cppcl.features.descriptors.bag_of_words.laplace_kernels import coarsen
 
     free = np.pad(~known, 1)
     neighbours = np.full(known.shape, 4.0)
@@ -111,7 +111,7 @@ def _extend(
     levels: list[_Grid],
     tolerance: float,
 ) -> NDArray[np.float64]:
-    from cppcl.features.descriptors.laplace_kernels import inner, product, step, turn
+    from cppcl.features.descriptors.bag_of_words.laplace_kernels import inner, product, step, turn
 
     given = np.pad(np.where(known, values, 0.0), 1)
     around = given[:-2, 1:-1] + given[2:, 1:-1] + given[1:-1, :-2] + given[1:-1, 2:]
@@ -134,7 +134,7 @@ def _extend(
 
 def _cycle(levels: list[_Grid], level: int, b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Approximate solution of A x = b by one V-cycle, symmetric in b."""
-    from cppcl.features.descriptors.laplace_kernels import prolong, restrict, smooth
+    from cppcl.features.descriptors.bag_of_words.laplace_kernels import prolong, restrict, smooth
 
     grid = levels[level]
     A, x = (grid.diagonal, grid.right, grid.down), grid.x

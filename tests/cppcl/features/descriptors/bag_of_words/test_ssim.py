@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cppcl.features.descriptors.ssim import (
+from cppcl.features.descriptors.bag_of_words.ssim import (
     RADIUS,
     SelfSimilarity,
     log_polar_bins,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cppcl.features.descriptors.sift import (
+from cppcl.features.descriptors.bag_of_words.sift import (
     CELL_SIDES,
     Sift,
     cell_taps,

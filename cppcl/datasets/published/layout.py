@@ -10,9 +10,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import IO
 
-from cppcl.datasets.obtaining.archives import is_archive
-from cppcl.datasets.obtaining.mirrors import Archive
-from cppcl.datasets.scan import check_readable, check_regular, walk
+from cppcl.datasets.files import check_readable, check_regular, walk
+from cppcl.datasets.published.archives import is_archive
+from cppcl.datasets.published.mirrors import Archive
 from cppcl.datasets.table import Modality
 from cppcl.errors import InputError
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from cppcl.datasets.files import file_sha256
 from cppcl.datasets.folder import one_sided
-from cppcl.datasets.obtaining.adding import Added, add_files, alone, link_folder
-from cppcl.datasets.obtaining.download import DiskFullError
-from cppcl.datasets.obtaining.files import file_sha256
-from cppcl.datasets.obtaining.layout import Contents, Part, read_layout, what_is_there
-from cppcl.datasets.obtaining.mirrors import Archive, Listener, obtain
+from cppcl.datasets.published.adding import Added, add_files, alone, link_folder
+from cppcl.datasets.published.download import DiskFullError
+from cppcl.datasets.published.layout import Contents, Part, read_layout, what_is_there
+from cppcl.datasets.published.mirrors import Archive, Listener, obtain
 from cppcl.datasets.table import MODALITIES, Modality, SampleTable
 from cppcl.errors import DataUnavailableError, InputError
 

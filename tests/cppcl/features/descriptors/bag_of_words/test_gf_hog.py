@@ -3,7 +3,7 @@ import pytest
 
 from cppcl.errors import InputError
 from cppcl.features import make_extractor
-from cppcl.features.descriptors.gf_hog import GfHog, describe_pixels, gradient_field
+from cppcl.features.descriptors.bag_of_words.gf_hog import GfHog, describe_pixels, gradient_field
 
 
 def stroke(shape=(40, 50)):

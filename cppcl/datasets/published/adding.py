@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cppcl.datasets.obtaining.archives import (
+from cppcl.datasets.files import made_whole
+from cppcl.datasets.published.archives import (
     ARCHIVE_SUFFIXES,
     READ_ERRORS,
     Limits,
@@ -22,9 +23,8 @@ from cppcl.datasets.obtaining.archives import (
     members,
     same_content,
 )
-from cppcl.datasets.obtaining.download import DiskErrors, check_room
-from cppcl.datasets.obtaining.files import made_whole
-from cppcl.datasets.obtaining.layout import (
+from cppcl.datasets.published.download import DiskErrors, check_room
+from cppcl.datasets.published.layout import (
     Part,
     check_source,
     is_picture,
@@ -35,7 +35,7 @@ from cppcl.datasets.obtaining.layout import (
     what_is_there,
     whole_name,
 )
-from cppcl.datasets.obtaining.mirrors import Listener
+from cppcl.datasets.published.mirrors import Listener
 from cppcl.errors import InputError
 
 _TELL_EVERY = 50

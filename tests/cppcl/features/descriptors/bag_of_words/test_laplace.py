@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cppcl.errors import InputError
-from cppcl.features.descriptors.laplace import harmonic
+from cppcl.features.descriptors.bag_of_words.laplace import harmonic
 
 
 def test_a_line_between_two_values():

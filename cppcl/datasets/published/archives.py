@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from cppcl.datasets.obtaining.download import DiskErrors
-from cppcl.datasets.scan import check_readable, check_regular, is_system_name, walk
+from cppcl.datasets.files import check_readable, check_regular, is_system_name, walk
+from cppcl.datasets.published.download import DiskErrors
 from cppcl.errors import InputError
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
-from cppcl.features.descriptors.visual_words import Local, VisualWords
+from cppcl.features.descriptors.bag_of_words.visual_words import Local, VisualWords
 from cppcl.features.layers import Layer, Seen
 
 N_CELLS = 4
@@ -108,7 +108,7 @@ def sift(
     Weights of a pixel are products of one along the row and one along the column, so sums are
     taken first along the rows of the whole image, then along the columns of the chosen pixels.
     """
-    from cppcl.features.descriptors.local_kernels import gather_across, gather_down
+    from cppcl.features.descriptors.bag_of_words.local_kernels import gather_across, gather_down
 
     height, width = image.shape
     layers = direction_layers(image).reshape(height, width * N_BINS)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cppcl.features.descriptors.shog import (
+from cppcl.features.descriptors.bag_of_words.shog import (
     Shog,
     describe_windows,
     orientation_responses,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
-from cppcl.features.descriptors.laplace import harmonic
-from cppcl.features.descriptors.visual_words import Local, VisualWords
+from cppcl.features.descriptors.bag_of_words.laplace import harmonic
+from cppcl.features.descriptors.bag_of_words.visual_words import Local, VisualWords
 from cppcl.features.layers import Layer, Seen
 from cppcl.features.options import check_choice
 
@@ -34,7 +34,7 @@ class GfHog(VisualWords):
 
     .. math:: \nabla^2 dx = \nabla^2 dy = 0
 
-    with natural borders (`cppcl.features.descriptors.laplace`). The field is
+    with natural borders (`cppcl.features.descriptors.bag_of_words.laplace`). The field is
     :math:`g = (\cos\operatorname{atan2}(dy, dx) + 1) / 2`. At every contour pixel, windows of
     3 x 3 cells of 5, 10 and 15 pixels have a histogram of the gradient of g in each cell, in the
     bin :math:`\operatorname{round}(8 (\phi + \pi) / 2\pi)` of its direction :math:`\phi`, by
@@ -137,7 +137,10 @@ def describe_pixels(
     pixels : (n, 2) int64 array
         Row and column of each, those of the smallest windows first.
     """
-    from cppcl.features.descriptors.local_kernels import cell_histograms, oriented_sums
+    from cppcl.features.descriptors.bag_of_words.local_kernels import (
+        cell_histograms,
+        oriented_sums,
+    )
 
     padded = np.pad(field, 1, mode="edge")
     dy = (padded[2:, 1:-1] - padded[:-2, 1:-1]) / 2

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
-from cppcl.features.descriptors.visual_words import Local, VisualWords
+from cppcl.features.descriptors.bag_of_words.visual_words import Local, VisualWords
 from cppcl.features.layers import Layer, Seen
 from cppcl.features.options import check_choice, check_integer
 from cppcl.features.scores.windows import integral, window_sums

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from cppcl.datasets import DATASETS, PublishedSet
-from cppcl.datasets.obtaining.adding import alone
-from cppcl.datasets.obtaining.download import DiskFullError, Patience
-from cppcl.datasets.obtaining.layout import key_of, part_of
-from cppcl.datasets.obtaining.mirrors import Listener
+from cppcl.datasets.published.adding import alone
+from cppcl.datasets.published.download import DiskFullError, Patience
+from cppcl.datasets.published.layout import key_of, part_of
+from cppcl.datasets.published.mirrors import Listener
 from cppcl.errors import DataUnavailableError, InputError
 from tests.cppcl.datasets.conftest import OFFICIAL, Answer, jpeg, png, write_folder, write_zip
 
@@ -187,7 +187,7 @@ def test_a_full_disk_leaves_nothing(data_set, files, name, tmp_path, monkeypatch
             target.write_bytes(content := file.read())
         return content[:16]
 
-    monkeypatch.setattr("cppcl.datasets.obtaining.adding.copy", write_some)
+    monkeypatch.setattr("cppcl.datasets.published.adding.copy", write_some)
     with pytest.raises(DiskFullError, match=r"the disk is full.*nothing was added"):
         data_set.add(tmp_path / "data", source)
     assert all_files(tmp_path / "data") == [f"{name}/.lock"]
@@ -199,9 +199,9 @@ def test_too_little_room_is_told_before_anything_is_written(
     source = write_zip(tmp_path / "a.zip", files)
     usage = type("Usage", (), {"free": 1000})
     monkeypatch.setattr(
-        "cppcl.datasets.obtaining.download.shutil.disk_usage", lambda folder: usage
+        "cppcl.datasets.published.download.shutil.disk_usage", lambda folder: usage
     )
-    monkeypatch.delattr("cppcl.datasets.obtaining.adding.copy")
+    monkeypatch.delattr("cppcl.datasets.published.adding.copy")
     with pytest.raises(DiskFullError, match="MB are needed"):
         data_set.add(tmp_path / "data", source)
     assert all_files(tmp_path / "data") == [f"{name}/.lock"]

@@ -3,7 +3,7 @@
 import pytest
 
 from cppcl.datasets import DATASETS
-from cppcl.datasets.obtaining.files import made_whole
+from cppcl.datasets.files import made_whole
 
 
 def test_folder_appears_whole(tmp_path):

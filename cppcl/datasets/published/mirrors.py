@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cppcl.datasets.obtaining.archives import is_archive
-from cppcl.datasets.obtaining.download import (
+from cppcl.datasets.published.archives import is_archive
+from cppcl.datasets.published.download import (
     DiskErrors,
     DiskFullError,
     DownloadError,

@@ -1,1 +1,0 @@
-"""How the files of a data set come here: downloads, archives, folders added by hand."""
