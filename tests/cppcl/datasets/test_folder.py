@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from cppcl.datasets import Folder, images_only
-from cppcl.datasets import files as files_module
+from cppcl.datasets import files
 from cppcl.datasets.files import file_sha256
-from cppcl.datasets.published import files
 from cppcl.errors import InputError
 
 # The content does not matter here: what is inside a file shows when it is decoded.
@@ -247,7 +246,7 @@ def test_what_may_not_be_read_is_named(make, monkeypatch):
     monkeypatch.setattr(files.hashlib, "file_digest", refuse)
     with pytest.raises(InputError, match=r"1\.png: not allowed to read it"):
         table_of(root)
-    monkeypatch.setattr(files_module.os, "scandir", refuse)
+    monkeypatch.setattr(files.os, "scandir", refuse)
     with pytest.raises(InputError, match="sketches: not allowed to list it"):
         table_of(root)
 
