@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from cppcl.curriculum.semiorder import Semiorder
 from cppcl.errors import InputError
-
-Floating = NDArray[np.floating]
+from cppcl.validation import Floating
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-
-Floating = NDArray[np.floating]
+from cppcl.validation import Floating
 
 
 class ExplicitPairs:

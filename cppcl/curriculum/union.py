@@ -13,8 +13,8 @@ from cppcl.curriculum.orders import AllPairs, Chain
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.curriculum.semiorder import Semiorder
 from cppcl.errors import InputError
+from cppcl.validation import Floating
 
-Floating = NDArray[np.floating]
 ORDERS = {order.kind: order for order in (AllPairs, Chain)}
 
 

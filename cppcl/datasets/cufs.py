@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from cppcl.datasets.published.layout import Part
 from cppcl.datasets.published.mirrors import Archive
-from cppcl.datasets.published.published_set import PublishedSet, Sample
+from cppcl.datasets.published.published_set import PublishedSet, SampleRow
 
 
 def _names(prefix: str, first: int, last: int, without: int | None = None) -> list[str]:
@@ -101,7 +101,7 @@ class Cufs(PublishedSet):
         _part(part, kind) for kind in ("sketch", "photo") for part in ("training", "test")
     )
 
-    def describe(self, part: Part, key: str) -> Sample:
+    def describe(self, part: Part, key: str) -> SampleRow:
         """A person is both label and group."""
         person = key.partition("/")[2]
-        return Sample(person, person, person)
+        return SampleRow(person, person, person)

@@ -44,13 +44,13 @@ class Scan:
     def findings(self) -> list[str]:
         """Sentences on the files that were passed over."""
         found = []
-        for names, what in (
+        for names, label in (
             (self.system, "hidden or system file(s)"),
             (self.others, "file(s) that are no pictures by their extension"),
         ):
             if names:
                 shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-                found.append(f"{len(names)} {what} in {self.folder} ignored ({shown}).")
+                found.append(f"{len(names)} {label} in {self.folder} ignored ({shown}).")
         return found
 
 

@@ -6,9 +6,9 @@ from collections import defaultdict
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from cppcl.datasets.published.layout import Contents, Part, by_pattern, key_of, what_is_there
+from cppcl.datasets.published.layout import Contents, Part, by_pattern, first_paths, key_of
 from cppcl.datasets.published.mirrors import Archive
-from cppcl.datasets.published.published_set import PublishedSet, Sample
+from cppcl.datasets.published.published_set import PublishedSet, SampleRow
 from cppcl.errors import InputError
 
 _DRIVE = "https://drive.usercontent.google.com/download?export=download&confirm=t&id="
@@ -90,16 +90,16 @@ class Flickr15k(PublishedSet):
         here = set(contents.files["images"])
         many = sorted(key for key, numbers in shapes.items() if len(numbers) > 1)
         found = super().findings(root)
-        for keys, what in (
+        for keys, problem in (
             (sorted(here - set(shapes)), "image(s) of no shape in the ground truth left out"),
             (sorted(set(shapes) - here), "image(s) of the ground truth are not here"),
             (many, "image(s) have several shapes in the ground truth; the first one counts"),
         ):
             if keys:
-                found.append(f"{len(keys)} {what}: {what_is_there(keys)}.")
+                found.append(f"{len(keys)} {problem}: {first_paths(keys)}.")
         return found
 
-    def _samples(self, root: Path, contents: Contents) -> dict[str, Sample]:
+    def _samples(self, root: Path, contents: Contents) -> dict[str, SampleRow]:
         shapes = _read_truth(_truth_file(root, contents))
         folder_of: dict[int, str] = {}
         for key in sorted(shapes):
@@ -107,7 +107,7 @@ class Flickr15k(PublishedSet):
                 folder_of.setdefault(number, key.split("/")[1])
         names = {n: f"{n:02d} {folder_of.get(n, '')}".strip() for n in range(1, N_CLASSES + 1)}
         samples = {
-            key: Sample(key.partition("/")[2], names[shapes[key][0]], "")
+            key: SampleRow(key.partition("/")[2], names[shapes[key][0]], "")
             for key in contents.files["images"]
             if key in shapes
         }
@@ -115,7 +115,7 @@ class Flickr15k(PublishedSet):
             _, drawer, shape = key.split("/")
             label = names.get(int(shape))
             if label is not None:
-                samples[key] = Sample(f"{int(shape):02d}/{int(drawer):02d}", label, "")
+                samples[key] = SampleRow(f"{int(shape):02d}/{int(drawer):02d}", label, "")
         return samples
 
 

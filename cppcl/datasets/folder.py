@@ -97,9 +97,9 @@ class Folder:
                     f"{unnamed} picture(s) in {self._folder(modality)} left out: in no line of "
                     f"{self.pairs}."
                 )
-        found += one_sided("class", {row: label for row, (label, _) in ties.items()})
+        found += of_one_modality("class", {row: label for row, (label, _) in ties.items()})
         if self.pairs is not None or self.pairing == "name":
-            found += one_sided("group", {row: group for row, (_, group) in ties.items()})
+            found += of_one_modality("group", {row: group for row, (_, group) in ties.items()})
         return found
 
     def _folder(self, modality: Modality) -> str:
@@ -142,7 +142,7 @@ class Folder:
             )
         if not labels["sketch"] & labels["image"]:
             raise InputError(
-                f"{self.root}: no class is on both sides; sketches have "
+                f"{self.root}: no class has both sketches and images; sketches have "
                 f"{_listed(labels['sketch'])}, images have {_listed(labels['image'])}"
             )
 
@@ -167,18 +167,18 @@ def images_only(root: Path) -> SampleTable:
     )
 
 
-def one_sided(what: str, values: dict[tuple[Modality, str], str]) -> list[str]:
+def of_one_modality(label: str, values: dict[tuple[Modality, str], str]) -> list[str]:
     """Sentences on the classes or groups that only one modality has."""
-    sides: dict[Modality, Counter[str]] = {m: Counter() for m in MODALITIES}
+    counts: dict[Modality, Counter[str]] = {m: Counter() for m in MODALITIES}
     for (modality, _), value in values.items():
-        sides[modality][value] += 1
+        counts[modality][value] += 1
     found = []
     for here, other in (MODALITIES, MODALITIES[::-1]):
-        only = sides[here].keys() - sides[other].keys()
+        only = counts[here].keys() - counts[other].keys()
         if only:
-            pictures = sum(sides[here][value] for value in only)
+            pictures = sum(counts[here][value] for value in only)
             found.append(
-                f"{len(only)} {what}(es) with {pictures} {here}(s) have no {other}: "
+                f"{len(only)} {label}(es) with {pictures} {here}(s) have no {other}: "
                 f"{_listed(only)}."
             )
     return found

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.files import file_sha256, made_whole
-from cppcl.datasets.folder import one_sided
+from cppcl.datasets.folder import of_one_modality
 from cppcl.datasets.table import MODALITIES, Modality, SampleTable
 from cppcl.errors import InputError
 
@@ -112,7 +112,9 @@ class Matrices:
     def findings(self, root: Path) -> list[str]:
         """Classes on one side only, and rows that are all zero."""
         lines = self._lines()
-        found = one_sided("class", {(m, str(r)): line["label"] for (m, r), line in lines.items()})
+        found = of_one_modality(
+            "class", {(m, str(r)): line["label"] for (m, r), line in lines.items()}
+        )
         for modality in MODALITIES:
             matrix = np.load(Path(root) / f"{modality}.npy", mmap_mode="r", allow_pickle=False)
             zero = [

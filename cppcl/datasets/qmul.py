@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from cppcl.datasets.published.adding import add_files
 from cppcl.datasets.published.layout import Contents, Part, by_pattern
 from cppcl.datasets.published.mirrors import Archive, Listener
-from cppcl.datasets.published.published_set import PublishedSet, Sample
+from cppcl.datasets.published.published_set import PublishedSet, SampleRow
 from cppcl.datasets.qmul_test import CITATION, CLASSES
 from cppcl.datasets.splits.published import published_text
 from cppcl.datasets.tuberlin import DRAWINGS, SKETCHES, TuBerlin
@@ -96,7 +96,7 @@ class Qmul(PublishedSet):
             f"publication counts 7,267 and does not say how. {several} show several.",
         ]
 
-    def _samples(self, root: Path, contents: Contents) -> dict[str, Sample]:
+    def _samples(self, root: Path, contents: Contents) -> dict[str, SampleRow]:
         samples = {
             key: self.describe(self.parts[0], key.lower()) for key in contents.files["sketches"]
         }
@@ -104,7 +104,7 @@ class Qmul(PublishedSet):
         for number, areas in _classes_of_photos(root, contents).items():
             largest = min(areas, key=lambda name: (-areas[name], name))
             label = published.get(number, largest)
-            samples[f"VOC2010/JPEGImages/{number}"] = Sample(f"{label}/{number}", label, "")
+            samples[f"VOC2010/JPEGImages/{number}"] = SampleRow(f"{label}/{number}", label, "")
         return samples
 
     def _download(self, directory: Path, listener: Listener) -> None:

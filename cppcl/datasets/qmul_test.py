@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from cppcl.datasets.published.layout import Part, by_pattern
 from cppcl.datasets.published.mirrors import Archive
-from cppcl.datasets.published.published_set import PublishedSet, Sample
+from cppcl.datasets.published.published_set import PublishedSet, SampleRow
 from cppcl.errors import InputError
 
 CLASSES = (
@@ -94,7 +94,7 @@ class QmulTest(PublishedSet):
         sketches, whole, detected = self.parts
         return (sketches, whole if self.photos == "whole" else detected)
 
-    def describe(self, part: Part, key: str) -> Sample:
+    def describe(self, part: Part, key: str) -> SampleRow:
         """Keys are ``<label>/<folder>/<name>``."""
         label, _, name = key.split("/")
-        return Sample(f"{label}/{name}", label, "")
+        return SampleRow(f"{label}/{name}", label, "")

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from cppcl.datasets.published.layout import Part, by_pattern
 from cppcl.datasets.published.mirrors import Archive
-from cppcl.datasets.published.published_set import PublishedSet, Sample
+from cppcl.datasets.published.published_set import PublishedSet, SampleRow
 
 _SITE = "http://cybertron.cg.tu-berlin.de/eitz/projects/classifysketch"
 SKETCHES = Archive("sketches_png.zip", (f"{_SITE}/sketches_png.zip",), n_bytes=525_000_000)
@@ -76,8 +76,8 @@ class TuBerlin(PublishedSet):
         ),
     )
 
-    def describe(self, part: Part, key: str) -> Sample:
+    def describe(self, part: Part, key: str) -> SampleRow:
         """A class is written with spaces, whatever the folder has."""
         _, label, name = key.split("/")
         label = label.replace("_", " ").lower()
-        return Sample(f"{label}/{name}", label, "")
+        return SampleRow(f"{label}/{name}", label, "")

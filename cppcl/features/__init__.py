@@ -31,13 +31,13 @@ from cppcl.features.descriptors.pixels import Pixels
 from cppcl.features.descriptors.shelo import Helo, Shelo
 from cppcl.features.descriptors.structure_tensor import StructureTensor
 from cppcl.features.networks.cnn import Cnn
-from cppcl.features.options import nearest_names
 from cppcl.features.precomputed import Precomputed
 from cppcl.features.scores.colour_contrast import ColourContrast
 from cppcl.features.scores.edge_boxes import EdgeBoxes
 from cppcl.features.scores.edgeness import Edgeness
 from cppcl.features.scores.objectness import Objectness
 from cppcl.features.scores.stroke_length import StrokeLength
+from cppcl.validation import suggestion
 
 __all__ = ["EXTRACTORS", "Combination", "Extractor", "Picture", "learning_part", "make_extractor"]
 
@@ -96,15 +96,14 @@ def make_extractor(name: str, options: Mapping[str, Any] | None = None) -> Extra
         parts = tuple(make_extractor(part, given.get(part)) for part in names)
         return Combination(parts=parts, weights=given.get(WEIGHTS))
     if name not in EXTRACTORS:
-        raise InputError(f"no feature extractor {name!r}: {nearest_names(name, EXTRACTORS)}")
+        raise InputError(f"no feature extractor {name!r}{suggestion(name, EXTRACTORS)}")
     keep_freed_memory()
     extractor = EXTRACTORS[name]
     known = inspect.signature(extractor).parameters
     for option in given:
         if option not in known:
             raise InputError(
-                f"feature extractor {name!r} has no option {option!r}: "
-                f"{nearest_names(option, known)}"
+                f"feature extractor {name!r} has no option {option!r}{suggestion(option, known)}"
             )
     return cast(Any, extractor)(**given)  # type: ignore[no-any-return]
 

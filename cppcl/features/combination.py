@@ -14,8 +14,7 @@ from cppcl.features.base import Extractor, Picture
 from cppcl.features.explanation import extracted_layers
 from cppcl.features.layers import Layer, titled
 from cppcl.features.learning import LearningExtractor
-from cppcl.features.options import nearest_names
-from cppcl.validation import check_number
+from cppcl.validation import check_number, suggestion
 
 SEPARATOR = "+"
 """Stands between the names of parts."""
@@ -247,7 +246,7 @@ def part_names(name: str, known: Iterable[str]) -> list[str]:
             )
         if part not in possible:
             raise InputError(
-                f"no feature extractor {part!r} in {name!r}: {nearest_names(part, possible)}"
+                f"no feature extractor {part!r} in {name!r}{suggestion(part, possible)}"
             )
     check_parts(names)
     return names
@@ -268,8 +267,8 @@ def check_part_options(name: str, names: Sequence[str], options: Mapping[str, An
     for option, value in options.items():
         if option not in (*names, WEIGHTS):
             raise InputError(
-                f"feature extractor {name!r} has no option {option!r}: "
-                f"{nearest_names(option, (*names, WEIGHTS))}; options of a part stand under its "
+                f"feature extractor {name!r} has no option {option!r}"
+                f"{suggestion(option, (*names, WEIGHTS))}; options of a part stand under its "
                 f"name, as in {names[0]}: {{...}}"
             )
         if option != WEIGHTS and value is not None and not isinstance(value, Mapping):

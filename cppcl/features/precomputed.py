@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.features.options import check_integer
 from cppcl.features.stateless import StatelessExtractor
+from cppcl.validation import check_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Precomputed(StatelessExtractor):
 
     def __post_init__(self) -> None:
         if self.length is not None:
-            check_integer("length", self.length, 1)
+            check_number("option length", self.length, least=1, whole=True)
 
     @property
     def dimension(self) -> int:

@@ -16,7 +16,7 @@ from cppcl.report.curricula import CurriculumResult
 from cppcl.report.pacing import MethodPacing
 from cppcl.report.published import BesidePublished, PublishedScores
 from cppcl.retrieval.comparison import Difference, mean_interval, paired_difference
-from cppcl.retrieval.metrics import CONVENTION, RECALL_LEVELS, Evaluation
+from cppcl.retrieval.metrics import CONVENTION, RECALL_LEVELS, RankingScores
 
 _LONGEST_MATCH = 50
 
@@ -30,7 +30,7 @@ class QueryScores:
     queries : array_like, (q,)
         Integers that tell sketches apart: the same sketch has the same in every split.
     first_relevant_rank, average_precision : array_like, (q,)
-        As in `cppcl.retrieval.metrics.Evaluation`.
+        As in `cppcl.retrieval.metrics.RankingScores`.
     """
 
     queries: ArrayLike
@@ -67,7 +67,7 @@ class MethodResult:
     Parameters
     ----------
     scores : sequence of dict
-        `Evaluation.scores` of each split.
+        `RankingScores.scores` of each split.
     precision_recall : array_like, (101,)
         Mean precision at recall 0, 0.01, ..., 1, averaged over splits.
     cumulative_match : array_like, (K,), optional
@@ -106,7 +106,7 @@ class MethodResult:
     @classmethod
     def from_evaluations(
         cls,
-        evaluations: Sequence[Evaluation],
+        evaluations: Sequence[RankingScores],
         history: Mapping[str, ArrayLike] | None = None,
         queries: Sequence[ArrayLike] = (),
     ) -> Self:
@@ -332,7 +332,7 @@ class ReportData:
                 raise InputError(f"{item.name} is a text; give a sequence of them")
 
 
-def _cumulative_match(evaluations: Sequence[Evaluation]) -> NDArray[np.float64]:
+def _cumulative_match(evaluations: Sequence[RankingScores]) -> NDArray[np.float64]:
     longest = min(_LONGEST_MATCH, *(evaluation.n_gallery for evaluation in evaluations))
     k = np.arange(1, longest + 1)
     shares = [

@@ -25,11 +25,11 @@ CONVENTION = (
 """How every score is computed; printed with the scores."""
 
 RECALL_LEVELS: NDArray[np.float64] = np.arange(101) / 100
-"""Recall levels of `Evaluation.precision_recall`."""
+"""Recall levels of `RankingScores.precision_recall`."""
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class RankingScores:
     """What a ranking of the gallery is worth.
 
     Parameters
@@ -82,7 +82,7 @@ def evaluate(
     precisions: Sequence[int] = (100,),
     seed: int = 0,
     chunk: int = 4096,
-) -> Evaluation:
+) -> RankingScores:
     """Rank the gallery for every query and score the rankings under `CONVENTION`.
 
     A gallery item is relevant to a query of the same label: classes for category retrieval,
@@ -110,7 +110,7 @@ def evaluate(
 
     Returns
     -------
-    Evaluation
+    RankingScores
         Scores, chance level, curves and counts.
 
     Raises
@@ -144,7 +144,7 @@ def evaluate(
     scores["map"] = float(np.mean(average[used]))
     for column, n in enumerate(tops):
         scores[f"precision_at_{n}"] = float(np.mean(hits_at[used, column]) / n)
-    return Evaluation(
+    return RankingScores(
         scores=scores,
         chance=expected,
         average_precision=average,
@@ -164,7 +164,7 @@ def summarise(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     Parameters
     ----------
     scores : sequence of dict
-        `Evaluation.scores` of each split.
+        `RankingScores.scores` of each split.
 
     Returns
     -------
@@ -225,7 +225,7 @@ def chance(
     Returns
     -------
     dict of str to float
-        The keys of `Evaluation.scores`; means over queries with a relevant item.
+        The keys of `RankingScores.scores`; means over queries with a relevant item.
 
     Raises
     ------

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.table import MODALITIES
-from cppcl.retrieval.metrics import Evaluation
+from cppcl.retrieval.metrics import RankingScores
 from cppcl.retrieval.metrics import evaluate as evaluate_codes
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.lineage import by_modality
@@ -116,7 +116,7 @@ COUNTS = ("n_queries", "n_gallery", "n_zero_queries", "n_zero_gallery", "n_witho
 ARRAYS = ("average_precision", "first_relevant_rank", "precision_recall")
 
 
-def publish_evaluation(writer: Writer, result: Evaluation) -> None:
+def publish_evaluation(writer: Writer, result: RankingScores) -> None:
     """Write scores and counts as JSON, values per query and curves as arrays."""
     counts = {name: getattr(result, name) for name in COUNTS}
     writer.put_json(
@@ -132,11 +132,11 @@ def publish_evaluation(writer: Writer, result: Evaluation) -> None:
         writer.put_array(name, getattr(result, name))
 
 
-def open_evaluation(store: Store, reference: Reference) -> Evaluation:
+def open_evaluation(store: Store, reference: Reference) -> RankingScores:
     """Read what `evaluate` stored."""
     artifact = store.open(reference)
     document = artifact.json("scores.json")
-    return Evaluation(
+    return RankingScores(
         scores=document["scores"],
         chance=document["chance"],
         convention=document["convention"],

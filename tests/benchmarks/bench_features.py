@@ -80,14 +80,14 @@ def with_weights(network: str, folder: Path) -> dict[str, Any]:
     import torch
     import torchvision
 
-    from cppcl.features.networks.loading import build, find_place
+    from cppcl.features.networks.loading import build, find_node
 
     name, _, node = network.partition(":")
     if name == "efficientnet_lite0":
         return {"network": name}
     torch.manual_seed(0)
     if name == "caffenet":
-        module = build(find_place(name, None))[0].to_empty(device="cpu")
+        module = build(find_node(name, None))[0].to_empty(device="cpu")
         for layer in module.children():
             if hasattr(layer, "reset_parameters"):
                 layer.reset_parameters()
@@ -130,14 +130,14 @@ def on_cuda(pictures: list[NDArray[np.uint8]]) -> None:
     import torch
 
     from cppcl.features.networks.input import prepare
-    from cppcl.features.networks.loading import build, find_place
+    from cppcl.features.networks.loading import build, find_node
 
     if not torch.cuda.is_available():
         print("no CUDA device: the network ran on the CPU alone")
         return
     name = torch.cuda.get_device_name()
     many = pictures * 8
-    _, preprocessing = build(find_place("efficientnet_lite0", None))
+    _, preprocessing = build(find_node("efficientnet_lite0", None))
     preparing = milliseconds(lambda: [prepare(p, preprocessing) for p in many], len(many))
     print(f"preparing a picture on one core: {preparing:.2f} ms")
     for options in ({}, {"flip": True}, {"framing": "crop"}):

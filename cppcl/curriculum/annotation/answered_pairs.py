@@ -113,8 +113,8 @@ def count_in_cycles(pairs: NDArray[np.int64], n_samples: int) -> int:
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """Agreement of scores with answered pairs.
+class PairAgreement:
+    """PairAgreement of scores with answered pairs.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Agreement:
     n_samples: int
 
 
-def agreement(scores: NDArray[np.floating], answered: ExplicitPairs) -> Agreement:
+def agreement(scores: NDArray[np.floating], answered: ExplicitPairs) -> PairAgreement:
     """Compare scores (n,), NaN where there is none, with answered pairs (harder, easier)."""
     from scipy.stats import spearmanr
 
@@ -150,4 +150,4 @@ def agreement(scores: NDArray[np.floating], answered: ExplicitPairs) -> Agreemen
     shares, of_known = easier[known] / asked[known], values[known]
     varies = len(known) > 1 and np.ptp(shares) > 0 and np.ptp(of_known) > 0
     spearman = float(spearmanr(of_known, shares).statistic) if varies else float("nan")
-    return Agreement(len(pairs), kendall, spearman, len(known))
+    return PairAgreement(len(pairs), kendall, spearman, len(known))

@@ -27,12 +27,12 @@ from cppcl.datasets.published.download import DiskErrors, check_room
 from cppcl.datasets.published.layout import (
     Part,
     check_source,
+    first_paths,
     is_picture,
     key_of,
     part_of,
     picture_size,
     read_layout,
-    what_is_there,
     whole_name,
 )
 from cppcl.datasets.published.mirrors import Listener
@@ -80,7 +80,7 @@ class Added:
             (self.no_pictures, "file(s) named as pictures hold something else and are left out"),
             (self.others, "other file(s) passed over"),
         )
-        return [f"{len(names)} {what}: {what_is_there(names)}." for names, what in lists if names]
+        return [f"{len(names)} {label}: {first_paths(names)}." for names, label in lists if names]
 
 
 def add_files(
@@ -267,7 +267,7 @@ def _check(source: Path, added: Added, parts: Sequence[Part]) -> None:
         if added.new[name]:
             raise InputError(
                 f"{source}: {added.new[name]} file(s) of {name} are new and {len(differing)} "
-                f"differ from others of the same name ({what_is_there(differing)}): two versions "
+                f"differ from others of the same name ({first_paths(differing)}): two versions "
                 "would be mixed, so nothing was added. Give one version, or remove the one here"
             )
     if not added.new and not added.known and not added.differing:

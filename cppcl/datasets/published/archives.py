@@ -250,5 +250,5 @@ def _checked(source: Path, name: str, inside: str) -> str:
     return f"{name}/{inside}"
 
 
-def _damaged(what: object, error: BaseException) -> InputError:
-    return InputError(f"{what}: damaged or not readable ({error}); get it again")
+def _damaged(name: object, error: BaseException) -> InputError:
+    return InputError(f"{name}: damaged or not readable ({error}); get it again")

@@ -33,8 +33,8 @@ class DiskFullError(DataUnavailableError):
 class _TemporaryError(Exception):
     """Worth another try, after `wait` seconds where the server says how long."""
 
-    def __init__(self, what: str, wait: float | None = None) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message)
         self.wait = wait
 
 

@@ -170,8 +170,8 @@ _PICTURE_STARTS = (
 )
 
 
-def what_is_there(paths: Sequence[str], most: int = 4) -> str:
-    """First few paths of something that was not recognised."""
+def first_paths(paths: Sequence[str], most: int = 4) -> str:
+    """Words for the first few of some paths, and how many more there are."""
     if not paths:
         return "no file"
     shown = ", ".join(paths[:most])

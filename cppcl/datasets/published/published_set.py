@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from cppcl.datasets.files import file_sha256
-from cppcl.datasets.folder import one_sided
+from cppcl.datasets.folder import of_one_modality
 from cppcl.datasets.published.adding import Added, add_files, alone, link_folder
 from cppcl.datasets.published.download import DiskFullError
-from cppcl.datasets.published.layout import Contents, Part, read_layout, what_is_there
+from cppcl.datasets.published.layout import Contents, Part, first_paths, read_layout
 from cppcl.datasets.published.mirrors import Archive, Listener, obtain
 from cppcl.datasets.table import MODALITIES, Modality, SampleTable
 from cppcl.errors import DataUnavailableError, InputError
@@ -20,7 +20,7 @@ DOWNLOADS = ".downloads"
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleRow:
     """What a table says about one picture."""
 
     key: str
@@ -184,14 +184,14 @@ class PublishedSet:
             for part in self.needed
             if len(contents.files[part.name]) != part.expected
         ]
-        for names, what in (
+        for names, problem in (
             (contents.repeated, "file(s) ignored, as another one has the same name"),
             (contents.other_sizes, "picture(s) of another size ignored"),
         ):
             if names:
-                found.append(f"{len(names)} {what}: {what_is_there(names)}.")
+                found.append(f"{len(names)} {problem}: {first_paths(names)}.")
         rows = list(self._rows(Path(root)))
-        found += one_sided("class", {(m, s.key): s.label for m, s, _ in rows})
+        found += of_one_modality("class", {(m, s.key): s.label for m, s, _ in rows})
         return found + list(self.remarks)
 
     def how_to_get(self, status: Status) -> list[str]:
@@ -214,12 +214,12 @@ class PublishedSet:
         ]
         return lines
 
-    def describe(self, part: Part, key: str) -> Sample:
+    def describe(self, part: Part, key: str) -> SampleRow:
         """Key, label and group of a picture; here ``<folder>/<label>/<name>``, no instances."""
         _, label, name = key.split("/")
-        return Sample(f"{label}/{name}", label, "")
+        return SampleRow(f"{label}/{name}", label, "")
 
-    def _rows(self, root: Path) -> Iterator[tuple[Modality, Sample, str]]:
+    def _rows(self, root: Path) -> Iterator[tuple[Modality, SampleRow, str]]:
         """Samples with their paths, in the order of the table."""
         contents = self._contents(root)
         samples = self._samples(root, contents)
@@ -233,9 +233,9 @@ class PublishedSet:
             ]
             for sample, path in sorted(rows, key=lambda row: row[0].key):
                 group = sample.group or f"{modality}/{sample.key}"
-                yield modality, Sample(sample.key, sample.label, group), path
+                yield modality, SampleRow(sample.key, sample.label, group), path
 
-    def _samples(self, root: Path, contents: Contents) -> dict[str, Sample]:
+    def _samples(self, root: Path, contents: Contents) -> dict[str, SampleRow]:
         """Samples by the key of their file; files without one are left out of the table."""
         return {
             key: self.describe(part, key)

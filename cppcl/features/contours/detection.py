@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.features.contours.strokes import STROKE_LEVEL, normalised_strokes, stroke_mask
-from cppcl.features.options import nearest_names
 from cppcl.pictures.decoding import to_gray
-from cppcl.validation import check_number
+from cppcl.validation import check_number, suggestion
 
 CONTOURS = ("strokes", "canny")
 """What finds contours without a network."""
@@ -252,6 +251,6 @@ def check_contours(value: Any, choices: tuple[str, ...]) -> None:
     if isinstance(value, str) and (value in choices or value.endswith((".pt", ".onnx"))):
         return
     raise InputError(
-        f"option contours={value!r}: {nearest_names(value, choices)}; a network is the path of a "
+        f"option contours={value!r}{suggestion(value, choices)}; a network is the path of a "
         "TorchScript file that ends in .pt, or of an ONNX file that ends in .onnx"
     )

@@ -23,8 +23,8 @@ from cppcl.features.descriptors.keyshapes import (
 )
 from cppcl.features.layers import Layer, Numbers, Seen, Tiles, most_frequent
 from cppcl.features.learning import LearningExtractor
-from cppcl.features.options import check_flag, check_integer
 from cppcl.features.stateless import check_picture, rows_of
+from cppcl.validation import check_flag, check_number
 
 EPS = 1e-5
 
@@ -90,11 +90,11 @@ class Lks(ContourOptions, LearningExtractor):
     def __post_init__(self) -> None:
         super().__post_init__()
         for option in ("blocks", "n_keyshapes", "n_nearest", "samples_per_picture"):
-            check_integer(option, getattr(self, option), 1)
-        check_integer("max_samples", self.max_samples, self.n_keyshapes)
-        check_integer("seed", self.seed, 0)
-        check_flag("squared_distance", self.squared_distance)
-        check_flag("thin", self.thin)
+            check_number(f"option {option}", getattr(self, option), least=1, whole=True)
+        check_number("option max_samples", self.max_samples, least=self.n_keyshapes, whole=True)
+        check_number("option seed", self.seed, least=0, whole=True)
+        check_flag("option squared_distance", self.squared_distance)
+        check_flag("option thin", self.thin)
         if self.n_nearest > self.n_keyshapes:
             raise InputError(
                 f"option n_nearest={self.n_nearest} must be at most n_keyshapes={self.n_keyshapes}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.features.layers import Layer, Numbers, Seen
-from cppcl.features.options import check_choice, integers
 from cppcl.features.stateless import StatelessExtractor, rows_of
 from cppcl.pictures.decoding import to_gray
+from cppcl.validation import check_choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,16 +47,18 @@ class Pixels(StatelessExtractor):
     color: Literal["gray", "rgb"] = "gray"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", integers("size", self.size, ("width", "height"), 1))
+        object.__setattr__(self, "size", _integers("size", self.size, ("width", "height"), 1))
         if self.crop is not None:
-            crop = integers("crop", self.crop, ("left", "top", "right", "bottom"), 0)
+            crop = _integers("crop", self.crop, ("left", "top", "right", "bottom"), 0)
             if crop[0] >= crop[2] or crop[1] >= crop[3]:
                 raise InputError(
                     f"option crop={crop}: right must exceed left and bottom must exceed top"
                 )
             object.__setattr__(self, "crop", crop)
-        check_choice("normalisation", self.normalisation, ("none", "zero_mean_unit_variance"))
-        check_choice("color", self.color, ("gray", "rgb"))
+        check_choice(
+            "option normalisation", self.normalisation, ("none", "zero_mean_unit_variance")
+        )
+        check_choice("option color", self.color, ("gray", "rgb"))
 
     @property
     def dimension(self) -> int:
@@ -114,3 +116,24 @@ def resize(channel: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.fl
 
     image = Image.fromarray(np.ascontiguousarray(channel, dtype=np.float32))
     return np.asarray(image.resize(size, Image.Resampling.BILINEAR))
+
+
+def _integers(option: str, value: Any, names: tuple[str, ...], minimum: int) -> tuple[int, ...]:
+    """Return a list or tuple of integers as a tuple, one for each of `names`.
+
+    Raises
+    ------
+    InputError
+        `value` is anything else, or an entry is smaller than `minimum`.
+    """
+    if (
+        not isinstance(value, list | tuple)
+        or len(value) != len(names)
+        or not all(isinstance(item, int) and not isinstance(item, bool) for item in value)
+        or min(value) < minimum
+    ):
+        raise InputError(
+            f"option {option}={value!r} must be {len(names)} integers ({', '.join(names)}), "
+            f"each at least {minimum}"
+        )
+    return tuple(value)

@@ -14,9 +14,8 @@ from cppcl.features.base import Picture
 from cppcl.features.contours.detection import ContourOptions
 from cppcl.features.descriptors.grids import cell_of, nearest_bins, nearest_cells
 from cppcl.features.layers import Layer, Numbers, Seen
-from cppcl.features.options import check_choice, check_flag, check_integer
 from cppcl.features.stateless import StatelessExtractor, rows_of
-from cppcl.validation import check_number
+from cppcl.validation import check_choice, check_flag, check_number
 
 Floats = NDArray[np.floating]
 
@@ -58,9 +57,9 @@ class Helo(ContourOptions, StatelessExtractor):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_integer("cells", self.cells, 1)
-        check_integer("bins", self.bins, 1)
-        check_flag("smooth_cells", self.smooth_cells)
+        check_number("option cells", self.cells, least=1, whole=True)
+        check_number("option bins", self.bins, least=1, whole=True)
+        check_flag("option smooth_cells", self.smooth_cells)
 
     @property
     def dimension(self) -> int:
@@ -150,13 +149,13 @@ class Shelo(ContourOptions, StatelessExtractor):
     def __post_init__(self) -> None:
         super().__post_init__()
         for option in ("cells", "bins", "blocks"):
-            check_integer(option, getattr(self, option), 1)
+            check_number(f"option {option}", getattr(self, option), least=1, whole=True)
         check_number("option least_magnitude", self.least_magnitude, least=0)
         if self.least_magnitude >= 1:
             raise InputError(f"option least_magnitude={self.least_magnitude} must be below 1")
-        check_choice("vote", self.vote, ("product", "sum"))
-        check_flag("root", self.root)
-        check_flag("smooth_cells", self.smooth_cells)
+        check_choice("option vote", self.vote, ("product", "sum"))
+        check_flag("option root", self.root)
+        check_flag("option smooth_cells", self.smooth_cells)
 
     @property
     def dimension(self) -> int:

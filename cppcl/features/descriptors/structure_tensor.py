@@ -15,9 +15,9 @@ from cppcl.features.descriptors.grids import cell_of
 from cppcl.features.descriptors.pixels import resize
 from cppcl.features.descriptors.shelo import sobel
 from cppcl.features.layers import Layer, Numbers, Seen
-from cppcl.features.options import check_integer
 from cppcl.features.stateless import StatelessExtractor, rows_of
 from cppcl.pictures.decoding import pad_to_square, to_gray
+from cppcl.validation import check_number
 
 CANVAS = 256
 LEAST_GRADIENT = 4 / 255
@@ -62,7 +62,7 @@ class StructureTensor(ContourOptions, StatelessExtractor):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_integer("cells", self.cells, 1)
+        check_number("option cells", self.cells, least=1, whole=True)
 
     @property
     def dimension(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cppcl.errors import InputError
 from cppcl.features.networks.input import Preprocessing
-from cppcl.features.options import nearest_names
+from cppcl.validation import suggestion
 
 if TYPE_CHECKING:
     import torch
@@ -52,9 +52,7 @@ def build_caffe(name: str, node: str) -> tuple[torch.nn.Module, Preprocessing]:
     with torch.device("meta"):
         layers = _layers(POOL_FIRST[name])
     if node not in layers:
-        raise InputError(
-            f"option network={name!r} has no node {node!r}: {nearest_names(node, layers)}"
-        )
+        raise InputError(f"option network={name!r} has no node {node!r}{suggestion(node, layers)}")
     names = list(layers)
     kept = OrderedDict((key, layers[key]) for key in names[: names.index(node) + 1])
     preprocessing = Preprocessing(

@@ -19,16 +19,16 @@ from cppcl.features.learning import LearningExtractor, UniformSample
 from cppcl.features.networks.input import Framing, batches
 from cppcl.features.networks.loading import (
     Network,
-    Place,
-    find_place,
+    NetworkNode,
+    find_node,
     load_network,
     output_dimension,
     pool,
 )
 from cppcl.features.networks.weights import FORMATS, PACKAGED, weights_identity
-from cppcl.features.options import check_choice, check_flag, check_integer
 from cppcl.features.principal import principal_components
 from cppcl.features.stateless import check_picture
+from cppcl.validation import check_choice, check_flag, check_number
 
 if TYPE_CHECKING:
     import torch
@@ -127,49 +127,51 @@ class Cnn(LearningExtractor):
     def __post_init__(self) -> None:
         if self.weights is not None and not isinstance(self.weights, str | Path):
             raise InputError(f"option weights={self.weights!r} must be a path or null")
-        place = find_place(self.network, self.node)
-        if place.needs_weights and self.weights is None:
+        target = find_node(self.network, self.node)
+        if target.needs_weights and self.weights is None:
             raise InputError(
                 f"option weights: network={self.network!r} has no weights that cppcl could fetch; "
                 f"give the path of their file, {FORMATS}"
             )
         if self.relu is not None:
-            check_flag("relu", self.relu)
-        check_choice("framing", self.framing, ("pad", "crop"))
-        check_flag("flip", self.flip)
-        check_choice("precision", self.precision, ("float32", "bfloat16"))
+            check_flag("option relu", self.relu)
+        check_choice("option framing", self.framing, ("pad", "crop"))
+        check_flag("option flip", self.flip)
+        check_choice("option precision", self.precision, ("float32", "bfloat16"))
         if self.n_components is not None:
-            check_integer("n_components", self.n_components, 1)
-            check_integer("max_samples", self.max_samples, self.n_components + 1)
+            check_number("option n_components", self.n_components, least=1, whole=True)
+            check_number(
+                "option max_samples", self.max_samples, least=self.n_components + 1, whole=True
+            )
             object.__setattr__(self, "learns", True)
-        check_integer("max_samples", self.max_samples, 1)
-        check_integer("seed", self.seed, 0)
+        check_number("option max_samples", self.max_samples, least=1, whole=True)
+        check_number("option seed", self.seed, least=0, whole=True)
 
     @property
     def dimension(self) -> int:
         """Number of components, or of channels of the node."""
-        return self.n_components or _dimension(self._place)
+        return self.n_components or _dimension(self._target)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Mean and components; nothing without `n_components`."""
         if self.n_components is None:
             return {}
-        m = _dimension(self._place)
+        m = _dimension(self._target)
         return {"mean": (m,), "components": (self.n_components, m)}
 
     @property
     def licence(self) -> str:
         """Licence of the weights."""
-        return self._place.licence(self._weights_path)
+        return self._target.licence(self._weights_path)
 
     def parameters(self) -> dict[str, Any]:
         """Every option as it takes effect; the weights are named by their content."""
-        place = self._place
+        target = self._target
         return super().parameters() | {
-            "network": place.network,
-            "node": place.node,
-            "weights": weights_identity(place.network, self._weights_path),
+            "network": target.network,
+            "node": target.node,
+            "weights": weights_identity(target.network, self._weights_path),
             "relu": self._relu,
         }
 
@@ -183,11 +185,11 @@ class Cnn(LearningExtractor):
         """
         if self.n_components is None:
             return self
-        m = _dimension(self._place)
+        m = _dimension(self._target)
         if self.n_components > m:
             raise InputError(
                 f"option n_components={self.n_components} exceeds the {m} values of "
-                f"{self._place.network}; lower it"
+                f"{self._target.network}; lower it"
             )
         sample = UniformSample(self.max_samples, np.random.default_rng(self.seed))
         sample.add(np.empty((0, m), dtype=np.float32))
@@ -223,13 +225,13 @@ class Cnn(LearningExtractor):
         """Features of the network itself, (n, m)."""
         import torch
 
-        rows = np.empty((len(pictures), _dimension(self._place)), dtype=np.float32)
+        rows = np.empty((len(pictures), _dimension(self._target)), dtype=np.float32)
         if not len(pictures):
             return rows
         device = "cuda" if torch.cuda.is_available() else "cpu"
         check_precision(self.precision, device)
         path = self._weights_path
-        network = _loaded(self._place, path, _state(path), device, self.precision)
+        network = _loaded(self._target, path, _state(path), device, self.precision)
         size = MICRO_BATCH[device]
         while True:
             try:
@@ -290,15 +292,15 @@ class Cnn(LearningExtractor):
         return pool(torch.relu(output) if self._relu else output)
 
     @property
-    def _place(self) -> Place:
-        return find_place(self.network, self.node)
+    def _target(self) -> NetworkNode:
+        return find_node(self.network, self.node)
 
     @property
     def _relu(self) -> bool:
         if self.relu is not None:
             return self.relu
-        place = self._place
-        return place.node is not None or place.kind == "packaged"
+        target = self._target
+        return target.node is not None or target.kind == "packaged"
 
     @property
     def _weights_path(self) -> Path | None:
@@ -336,7 +338,7 @@ def _collect(rows: NDArray[np.float32], part: slice, features: torch.Tensor) -> 
 
 
 def _chunks(pictures: Iterable[Picture], size: int) -> Iterator[list[Picture]]:
-    """Pictures by so many, which are checked by their place among all."""
+    """Pictures by so many, which are checked by their number among all."""
     remaining = (check_picture(picture, k) for k, picture in enumerate(pictures))
     while chunk := list(islice(remaining, size)):
         yield chunk
@@ -352,11 +354,11 @@ def _state(path: Path | None) -> tuple[int, int]:
 
 @lru_cache(maxsize=2)
 def _loaded(
-    place: Place, path: Path | None, state: tuple[int, int], device: str, precision: str
+    target: NetworkNode, path: Path | None, state: tuple[int, int], device: str, precision: str
 ) -> Network:
     import torch
 
-    loaded = load_network(place, path)
+    loaded = load_network(target, path)
     loaded.module.to(  # type: ignore[call-overload]
         device=device, dtype=getattr(torch, precision), memory_format=torch.channels_last
     )
@@ -364,8 +366,8 @@ def _loaded(
 
 
 @lru_cache
-def _dimension(place: Place) -> int:
-    return output_dimension(place)
+def _dimension(target: NetworkNode) -> int:
+    return output_dimension(target)
 
 
 def _reproducible(device: str) -> AbstractContextManager[Any]:

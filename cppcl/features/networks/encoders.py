@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cppcl.errors import InputError
 from cppcl.features.networks.input import Preprocessing
 from cppcl.features.networks.weights import package_missing
-from cppcl.features.options import nearest_names
+from cppcl.validation import suggestion
 
 if TYPE_CHECKING:
     import torch
@@ -55,8 +55,7 @@ def build_encoder(network: str) -> tuple[torch.nn.Module, Preprocessing]:
         known.update(package.list_models(pretrained=True))
     if name not in known:
         raise InputError(
-            f"option network={network!r}: {kind} has no model {name!r}: "
-            f"{nearest_names(name, known)}"
+            f"option network={network!r}: {kind} has no model {name!r}{suggestion(name, known)}"
         )
     with torch.random.fork_rng(devices=[]), _quiet():
         if kind == "timm":

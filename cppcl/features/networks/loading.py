@@ -17,7 +17,7 @@ from cppcl.features.networks.torchvision_networks import (
     present_names,
 )
 from cppcl.features.networks.weights import PACKAGED, default_weights, read_weights
-from cppcl.features.options import nearest_names
+from cppcl.validation import suggestion
 
 if TYPE_CHECKING:
     import torch
@@ -61,7 +61,7 @@ KNOWN: dict[str, KnownNetwork] = {
 
 
 @dataclass(frozen=True)
-class Place:
+class NetworkNode:
     """A network, and a node in it.
 
     Parameters
@@ -127,7 +127,7 @@ class _NodeReached(Exception):  # noqa: N818 - it carries a result, it is no err
         self.output = output
 
 
-def find_place(network: str, node: str | None) -> Place:
+def find_node(network: str, node: str | None) -> NetworkNode:
     """Read the options `network` and `node`; nothing heavy is loaded, unless to name an error.
 
     Parameters
@@ -156,10 +156,10 @@ def find_place(network: str, node: str | None) -> Place:
             f"option node={node!r} beside network={network!r}: the network names a node itself; "
             "leave one of them out"
         )
-    found = Place(name, inner or node)
+    found = NetworkNode(name, inner or node)
     known = KNOWN.get(name)
     if known:
-        return Place(name, known.nodes.get(found.node or "", found.node or known.node))
+        return NetworkNode(name, known.nodes.get(found.node or "", found.node or known.node))
     if found.node is None and found.kind == "torchvision":
         module, _ = build(found)
         raise InputError(
@@ -169,12 +169,12 @@ def find_place(network: str, node: str | None) -> Place:
     return found
 
 
-def load_network(place: Place, weights: Path | None) -> Network:
+def load_network(target: NetworkNode, weights: Path | None) -> Network:
     """Load a pretrained network, on the CPU.
 
     Parameters
     ----------
-    place : Place
+    target : NetworkNode
         Which network, and where it is cut.
     weights : Path or None
         A file, or None for the published weights.
@@ -186,37 +186,37 @@ def load_network(place: Place, weights: Path | None) -> Network:
     InputError
         There is no such model or node, or the file does not fit the model.
     """
-    module, preprocessing = build(place)
-    state = read_weights(place.network, weights)
+    module, preprocessing = build(target)
+    state = read_weights(target.network, weights)
     try:
-        if place.kind == "torchvision":
+        if target.kind == "torchvision":
             state = present_names(state)
-        elif place.kind == "caffe":
+        elif target.kind == "caffe":
             state = fit_to(module, state)
-        elif place.kind != "packaged":
-            state = of_encoder(place.network, module, state)
+        elif target.kind != "packaged":
+            state = of_encoder(target.network, module, state)
         # Nothing is initialised at random first: that would cost seconds and move torch's seed.
         module.load_state_dict(state, assign=True)
     except (RuntimeError, AttributeError, TypeError) as error:
         reason = " ".join(str(error).split())[:300]
         raise InputError(
-            f"option weights={str(weights)!r} is no state_dict of {place.network}: {reason}"
+            f"option weights={str(weights)!r} is no state_dict of {target.network}: {reason}"
         ) from error
     module = module.float().eval().requires_grad_(False)
-    return Network(run=_cut(module, place), module=module, preprocessing=preprocessing)
+    return Network(run=_cut(module, target), module=module, preprocessing=preprocessing)
 
 
-def output_dimension(place: Place) -> int:
+def output_dimension(target: NetworkNode) -> int:
     """Length of a network's pooled output, found without its weights and without computing."""
     import torch
 
-    known = KNOWN.get(place.network)
-    if known and place.node == known.node:
+    known = KNOWN.get(target.network)
+    if known and target.node == known.node:
         return known.dimension
-    module, preprocessing = build(place)
+    module, preprocessing = build(target)
     batch = torch.empty(1, 3, preprocessing.size, preprocessing.size, device="meta")
     with torch.inference_mode():
-        return int(pool(_cut(module.to("meta").eval(), place)(batch)).shape[1])
+        return int(pool(_cut(module.to("meta").eval(), target)(batch)).shape[1])
 
 
 def pool(output: torch.Tensor) -> torch.Tensor:
@@ -236,36 +236,36 @@ def pool(output: torch.Tensor) -> torch.Tensor:
     return output.mean(1) if output.ndim == 3 else output
 
 
-def build(place: Place) -> tuple[torch.nn.Module, Preprocessing]:
+def build(target: NetworkNode) -> tuple[torch.nn.Module, Preprocessing]:
     """Build a network without published weights, and say what it expects of its input."""
-    if place.kind == "packaged":
+    if target.kind == "packaged":
         return build_packaged()
-    if place.kind == "caffe":
-        return build_caffe(place.network, cast(str, place.node))
-    if place.kind == "torchvision":
-        return build_torchvision(place.network)
-    return build_encoder(place.network)
+    if target.kind == "caffe":
+        return build_caffe(target.network, cast(str, target.node))
+    if target.kind == "torchvision":
+        return build_torchvision(target.network)
+    return build_encoder(target.network)
 
 
-def _cut(module: torch.nn.Module, place: Place) -> Callable[[torch.Tensor], torch.Tensor]:
+def _cut(module: torch.nn.Module, target: NetworkNode) -> Callable[[torch.Tensor], torch.Tensor]:
     import torch
 
-    if place.node is None:
-        whole = module.extract_features if place.kind == "packaged" else module
+    if target.node is None:
+        whole = module.extract_features if target.kind == "packaged" else module
         return cast("Callable[[torch.Tensor], torch.Tensor]", whole)
-    network, node = place.network, place.node
+    network, node = target.network, target.node
     nodes = dict(module.named_modules())
     if node not in nodes:
         raise InputError(
-            f"option node={node!r}: {network} has no node {node!r}: "
-            f"{nearest_names(node, filter(None, nodes))}"
+            f"option node={node!r}: {network} has no node {node!r}"
+            f"{suggestion(node, filter(None, nodes))}"
         )
 
     def leave(_module: Any, _inputs: Any, output: torch.Tensor) -> None:
         raise _NodeReached(output)
 
     # The output travels in the exception, so that threads can share the module; leaving at once
-    # saves the later layers and keeps their in-place operations away from the output.
+    # saves the later layers and keeps their in-target operations away from the output.
     nodes[node].register_forward_hook(leave)
 
     def run(batch: torch.Tensor) -> torch.Tensor:

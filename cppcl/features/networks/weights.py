@@ -14,7 +14,7 @@ import numpy as np
 
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features.networks.caffemodel import read_caffemodel
-from cppcl.features.options import nearest_names
+from cppcl.validation import suggestion
 
 if TYPE_CHECKING:
     import torch
@@ -105,8 +105,8 @@ def default_weights(name: str) -> Any:
     if name not in known:
         others = (PACKAGED, "caffenet", "caffe_alexnet", "timm/NAME", "open_clip/NAME")
         raise InputError(
-            f"option network: torchvision has no model {name!r}: "
-            f"{nearest_names(name, (*known, *others))}"
+            f"option network: torchvision has no model {name!r}"
+            f"{suggestion(name, (*known, *others))}"
         )
     return torchvision.models.get_model_weights(name).DEFAULT
 

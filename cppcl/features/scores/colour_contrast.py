@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
 from cppcl.features.layers import Layer
-from cppcl.features.options import check_integer
 from cppcl.features.scores.windows import ScoredWindows, random_windows, to_pixels
 from cppcl.features.stateless import StatelessExtractor, rows_of
+from cppcl.validation import check_number
 
 LONGEST_SIDE = 160
 N_HIGHEST = 30
@@ -48,8 +48,8 @@ class ColourContrast(StatelessExtractor):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_integer("n_windows", self.n_windows, 1)
-        check_integer("seed", self.seed, 0)
+        check_number("option n_windows", self.n_windows, least=1, whole=True)
+        check_number("option seed", self.seed, least=0, whole=True)
 
     @property
     def dimension(self) -> int:

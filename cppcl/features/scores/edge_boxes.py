@@ -13,7 +13,6 @@ from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.features.contours.detection import adaptive_canny
 from cppcl.features.layers import Layer
-from cppcl.features.options import check_integer
 from cppcl.features.scores.colour_contrast import shrink
 from cppcl.features.scores.windows import ScoredWindows, highest, random_windows, to_pixels
 from cppcl.features.stateless import StatelessExtractor, rows_of
@@ -76,8 +75,8 @@ class EdgeBoxes(StatelessExtractor):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_integer("n_windows", self.n_windows, 1)
-        check_integer("seed", self.seed, 0)
+        check_number("option n_windows", self.n_windows, least=1, whole=True)
+        check_number("option seed", self.seed, least=0, whole=True)
         check_number("option overlap", self.overlap, above=0)
         if self.overlap > 1:
             raise InputError(f"option overlap={self.overlap} must be at most 1")

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from cppcl.features.base import Picture
 from cppcl.features.contours.strokes import normalised_strokes
 from cppcl.features.layers import Layer
-from cppcl.features.options import check_flag, check_integer
 from cppcl.features.scores.windows import (
     ScoredWindows,
     random_windows,
@@ -22,6 +21,7 @@ from cppcl.features.scores.windows import (
     to_pixels,
 )
 from cppcl.features.stateless import StatelessExtractor, rows_of
+from cppcl.validation import check_flag, check_number
 
 CANVAS = 256
 N_SHOWN = 30
@@ -57,9 +57,9 @@ class Edgeness(StatelessExtractor):
     thin: bool = True
 
     def __post_init__(self) -> None:
-        check_integer("n_windows", self.n_windows, 1)
-        check_integer("seed", self.seed, 0)
-        check_flag("thin", self.thin)
+        check_number("option n_windows", self.n_windows, least=1, whole=True)
+        check_number("option seed", self.seed, least=0, whole=True)
+        check_flag("option thin", self.thin)
 
     @property
     def dimension(self) -> int:

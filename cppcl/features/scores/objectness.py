@@ -14,7 +14,6 @@ from cppcl.errors import InputError
 from cppcl.features.base import Picture
 from cppcl.features.layers import Layer
 from cppcl.features.learning import LearningExtractor
-from cppcl.features.options import check_choice, check_flag, check_integer
 from cppcl.features.scores.colour_contrast import colour_bins, colour_contrasts, shrink
 from cppcl.features.scores.saliency import saliency_maps, window_saliencies
 from cppcl.features.scores.windows import (
@@ -27,7 +26,7 @@ from cppcl.features.scores.windows import (
     to_pixels,
 )
 from cppcl.features.stateless import check_picture, rows_of
-from cppcl.validation import check_number
+from cppcl.validation import check_choice, check_flag, check_number
 
 LONGEST_SIDE = 160
 N_BEST = 30
@@ -42,7 +41,7 @@ FELZENSZWALB = {"scale": 450.0, "sigma": 0.5, "min_size": 200.0}
 """Of a picture of 60,000 pixels; the latter two shrink with the side of smaller ones."""
 
 
-class Measured(NamedTuple):
+class MeasuredWindows(NamedTuple):
     """Windows of a picture and their cues: n that were drawn, then some of anywhere."""
 
     windows: NDArray[np.float64]
@@ -112,11 +111,11 @@ class Objectness(LearningExtractor):
 
     def __post_init__(self) -> None:
         for option in ("n_windows", "max_pictures"):
-            check_integer(option, getattr(self, option), 1)
-        check_integer("n_candidates", self.n_candidates, self.n_windows)
-        check_integer("seed", self.seed, 0)
-        check_flag("edge_density", self.edge_density)
-        check_choice("easiness", self.easiness, ("relative", "printed"))
+            check_number(f"option {option}", getattr(self, option), least=1, whole=True)
+        check_number("option n_candidates", self.n_candidates, least=self.n_windows, whole=True)
+        check_number("option seed", self.seed, least=0, whole=True)
+        check_flag("option edge_density", self.edge_density)
+        check_choice("option easiness", self.easiness, ("relative", "printed"))
         check_number("option overlap", self.overlap, above=0)
         if self.overlap > 1:
             raise InputError(f"option overlap={self.overlap} must be at most 1")
@@ -196,7 +195,7 @@ class Objectness(LearningExtractor):
             easiness = float(np.median(scores[best] + size))
         return ScoredWindows(measured.windows[:n], scores, best, easiness, measured.maps)
 
-    def measure(self, picture: Picture) -> Measured:
+    def measure(self, picture: Picture) -> MeasuredWindows:
         """Draw windows of a picture, add some of anywhere, and measure their cues."""
         small = shrink(picture, LONGEST_SIDE)
         height, width = small.shape[:2]
@@ -221,7 +220,7 @@ class Objectness(LearningExtractor):
             edges = _edges(small)
             cues.append(rim_densities(edges, pixels, rims(pixels)))
             shown["edges"] = edges
-        return Measured(windows, pixels, np.stack(cues), shown)
+        return MeasuredWindows(windows, pixels, np.stack(cues), shown)
 
 
 def reservoir(

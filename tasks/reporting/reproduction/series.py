@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cppcl.report import QueryScores
 from cppcl.retrieval.comparison import Difference, Interval, mean_interval, paired_difference
-from cppcl.retrieval.metrics import Evaluation, summarise
+from cppcl.retrieval.metrics import RankingScores, summarise
 from storage import Reference, Store
 from tasks.stages.evaluate import open_evaluation
 
@@ -115,7 +115,7 @@ class MeasuredItem:
 class Scores:
     """Scores of one method over splits and queries."""
 
-    evaluations: Sequence[Evaluation]
+    evaluations: Sequence[RankingScores]
     queries: Sequence[NDArray[np.int64]]
 
     @classmethod

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cppcl.datasets import Folder, images_only
-from cppcl.datasets import files
+from cppcl.datasets import Folder, files, images_only
 from cppcl.datasets.files import file_sha256
 from cppcl.errors import InputError
 
@@ -200,7 +199,7 @@ def test_mistakes_in_the_layout_are_named(make, tmp_path):
 
 def test_no_class_on_both_sides(make):
     root = make("sketches/Cat/1.png", "sketches/Dog/1.png", "images/cat/1.png")
-    with pytest.raises(InputError, match="no class is on both sides; sketches have 'Cat', 'Dog'"):
+    with pytest.raises(InputError, match=r"no class .*'Cat', 'Dog'"):
         table_of(root)
 
 

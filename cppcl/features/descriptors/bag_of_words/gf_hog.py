@@ -12,7 +12,7 @@ from cppcl.features.base import Picture
 from cppcl.features.descriptors.bag_of_words.laplace import harmonic
 from cppcl.features.descriptors.bag_of_words.visual_words import Local, VisualWords
 from cppcl.features.layers import Layer, Seen
-from cppcl.features.options import check_choice
+from cppcl.validation import check_choice
 
 MARGIN = 0.05
 """Blank margin on each side, as a share of the height and of the width."""
@@ -63,7 +63,7 @@ class GfHog(VisualWords):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("field", self.field, FIELDS)
+        check_choice("option field", self.field, FIELDS)
 
     def local_descriptors(self, picture: Picture) -> Local:
         """Descriptors of all windows, (n, 81) float32, and their contour pixels."""

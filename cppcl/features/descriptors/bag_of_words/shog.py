@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from cppcl.features.base import Picture
 from cppcl.features.descriptors.bag_of_words.visual_words import Local, VisualWords
 from cppcl.features.layers import Layer, Seen
-from cppcl.features.options import check_choice, check_integer
 from cppcl.features.scores.windows import integral, window_sums
+from cppcl.validation import check_choice, check_number
 
 AREA = 0.125
 """Area of a window as a share of the picture's."""
@@ -68,8 +68,8 @@ class Shog(VisualWords):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("sampling", self.sampling, ("random", "grid"))
-        check_integer("n_windows", self.n_windows, 1)
+        check_choice("option sampling", self.sampling, ("random", "grid"))
+        check_number("option n_windows", self.n_windows, least=1, whole=True)
 
     def local_descriptors(self, picture: Picture) -> Local:
         """Descriptors of the windows with a contour, (n, 64) float32, and their centres."""

@@ -15,8 +15,8 @@ from cppcl.features.base import Picture
 from cppcl.features.contours.detection import LONGEST_SIDE, ContourOptions, contour_mask
 from cppcl.features.layers import Layer, Seen, most_frequent
 from cppcl.features.learning import LearningExtractor, UniformSample
-from cppcl.features.options import check_choice, check_flag, check_integer
 from cppcl.features.stateless import check_picture, rows_of
+from cppcl.validation import check_choice, check_flag, check_number
 
 PYRAMID = ((1, 0.25), (2, 0.25), (4, 0.5))
 """Cells along each side, and weight, of every level of the spatial pyramid."""
@@ -76,12 +76,12 @@ class VisualWords(ContourOptions, LearningExtractor):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_integer("n_words", self.n_words, 1)
-        check_choice("weighting", self.weighting, ("l1", "tf_idf"))
-        check_flag("pyramid", self.pyramid)
-        check_integer("samples_per_picture", self.samples_per_picture, 1)
-        check_integer("max_samples", self.max_samples, self.n_words)
-        check_integer("seed", self.seed, 0)
+        check_number("option n_words", self.n_words, least=1, whole=True)
+        check_choice("option weighting", self.weighting, ("l1", "tf_idf"))
+        check_flag("option pyramid", self.pyramid)
+        check_number("option samples_per_picture", self.samples_per_picture, least=1, whole=True)
+        check_number("option max_samples", self.max_samples, least=self.n_words, whole=True)
+        check_number("option seed", self.seed, least=0, whole=True)
 
     @property
     def dimension(self) -> int:

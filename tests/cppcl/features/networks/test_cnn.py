@@ -12,7 +12,7 @@ from efficientnet_lite_pytorch import EfficientNet
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features import make_extractor
 from cppcl.features.networks.cnn import MICRO_BATCH, Cnn
-from cppcl.features.networks.loading import find_place, load_network
+from cppcl.features.networks.loading import find_node, load_network
 from cppcl.features.networks.weights import read_weights
 
 
@@ -278,4 +278,4 @@ def test_missing_package_says_what_to_install(package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
 
     with pytest.raises(DataUnavailableError, match=rf"package {package}; .*cppcl\[demo\]"):
-        load_network(find_place("efficientnet_lite0", None), None)
+        load_network(find_node("efficientnet_lite0", None), None)

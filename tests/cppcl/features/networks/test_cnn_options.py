@@ -10,7 +10,7 @@ import torchvision
 from cppcl.errors import InputError, NotFittedError
 from cppcl.features import make_extractor
 from cppcl.features.networks.cnn import MICRO_BATCH, Cnn, check_precision
-from cppcl.features.networks.loading import KNOWN, find_place, output_dimension
+from cppcl.features.networks.loading import KNOWN, find_node, output_dimension
 from cppcl.features.networks.torchvision_networks import build_torchvision
 from cppcl.features.principal import principal_components
 
@@ -252,9 +252,9 @@ def test_relu_is_off_for_what_an_encoder_returns(weights):
 
 @pytest.mark.parametrize("network", sorted(KNOWN))
 def test_known_networks_have_the_dimension_that_is_said(network, monkeypatch):
-    place = find_place(network, None)
+    target = find_node(network, None)
     monkeypatch.setattr("cppcl.features.networks.loading.KNOWN", {})
-    assert output_dimension(place) == KNOWN[network].dimension
+    assert output_dimension(target) == KNOWN[network].dimension
 
 
 def test_licences_are_those_of_the_weights(weights):

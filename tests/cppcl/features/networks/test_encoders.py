@@ -13,7 +13,7 @@ from torch import nn
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features.networks.cnn import Cnn
 from cppcl.features.networks.input import Preprocessing, prepare
-from cppcl.features.networks.loading import build, find_place
+from cppcl.features.networks.loading import build, find_node
 
 TIMM, CLIP = "test_vit", "ViT-S-32-alt"
 
@@ -129,7 +129,7 @@ def expected_preprocessing(kind, model):
 
 def test_encoder_equals_the_package(kind, network, model, weights, picture):
     preprocessing = expected_preprocessing(kind, model)
-    assert build(find_place(network, None))[1] == preprocessing
+    assert build(find_node(network, None))[1] == preprocessing
     if kind == "timm":
         model.head = nn.Identity()
     with torch.inference_mode():
@@ -152,7 +152,7 @@ def test_nodes_of_encoders(kind, network, model, weights, picture):
         expected = convolution(inputs).mean((2, 3))
     np.testing.assert_allclose(extractor.transform([picture]), expected, atol=1e-5)
     assert extractor.dimension == expected.shape[1]
-    with pytest.raises(InputError, match=f"no node '{node}x': did you mean .*'{node}'"):
+    with pytest.raises(InputError, match=f"no node '{node}x'.*'{node}'"):
         Cnn(network=network, node=f"{node}x", weights=weights).transform([picture])
 
 
@@ -191,7 +191,7 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(kind, network, 
     monkeypatch.setitem(sys.modules, kind, None)
     words = rf"{network}' needs the package {kind}; .*pip install 'cppcl\[{kind}\]'"
     with pytest.raises(DataUnavailableError, match=words):
-        build(find_place(network, None))
+        build(find_node(network, None))
 
 
 @pytest.mark.parametrize("input_size", [(1, 160, 160), (3, 160, 128)])
@@ -201,4 +201,4 @@ def test_inputs_that_are_no_square_of_three_channels_are_refused(input_size, mon
     package.data.resolve_model_data_config = lambda module: config
     monkeypatch.setitem(sys.modules, "timm", package)
     with pytest.raises(InputError, match="three channels of a square"):
-        build(find_place(f"timm/{TIMM}", None))
+        build(find_node(f"timm/{TIMM}", None))
