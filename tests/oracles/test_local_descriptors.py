@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import pairwise_distances_argmin
 
 from cppcl.features.descriptors.bag_of_words.gf_hog import describe_pixels, gradient_field
@@ -17,7 +16,6 @@ from cppcl.features.descriptors.bag_of_words.shog import (
 from cppcl.features.descriptors.bag_of_words.sift import sift, smoothed
 from cppcl.features.descriptors.bag_of_words.ssim import similarities
 from cppcl.features.descriptors.bag_of_words.visual_words import (
-    inverse_document_frequency,
     nearest_words,
     word_histogram,
 )
@@ -170,13 +168,3 @@ def test_pyramid_of_words(n, n_words, seed):
     np.testing.assert_allclose(found, expected, atol=1e-12)
     level = word_histogram(words, positions, n_words)
     np.testing.assert_allclose(level, expected[:n_words] * 4, atol=1e-12)
-
-
-def test_tf_idf_is_that_of_scikit_learn_less_one():
-    rng = np.random.default_rng(0)
-    counts = rng.integers(0, 3, (30, 12)) * (rng.random((30, 12)) < 0.5)
-    counts[0] = 1
-    # scikit-learn adds one to the logarithm.
-    model = TfidfTransformer(norm=None, smooth_idf=False).fit(counts)
-    weights = inverse_document_frequency((counts > 0).sum(axis=0), len(counts))
-    np.testing.assert_allclose(weights, model.idf_ - 1, rtol=1e-6)

@@ -50,14 +50,6 @@ def test_gradient_equals_central_differences(eps):
     assert np.abs(gradient).max() > 0.1
 
 
-def test_harder_is_pushed_down_and_easier_up():
-    curriculum = ExplicitPairs(np.array([[0, 1]]), 2)
-    v = np.array([0.8, 0.2])
-    assert curriculum.value(v) == pytest.approx(0.6)
-    assert curriculum.value(v[::-1]) == 0
-    np.testing.assert_allclose(curriculum.smoothed_gradient(v, 1e-3)[1], [1, -1])
-
-
 def test_single_precision_is_kept():
     curriculum = ExplicitPairs(np.array([[0, 1]]), 2)
     assert curriculum.smoothed_gradient(np.ones(2, np.float32), 0.1)[1].dtype == np.float32

@@ -70,7 +70,7 @@ def amounts(numbers, n):
     return (train, test) if min(train, test) >= 0 and train + test <= n else None
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(COUNTS, COUNTS, *[NUMBER] * 4, st.integers(0, 3), st.sampled_from(["random", "name"]))
 def test_numbers_are_those_asked_for(sketches, images, a, b, c, d, seed, order):
     table = make_table(sketches, images)

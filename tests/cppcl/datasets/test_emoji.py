@@ -95,10 +95,3 @@ def test_package_without_files(monkeypatch, tmp_path):
 def test_damaged_folder_says_so(tmp_path):
     with pytest.raises(DataUnavailableError, match="delete it and fetch it again"):
         Emoji().table(tmp_path)
-
-
-def test_licence_names_both_artists():
-    assert "OpenMoji" in Emoji().licence
-    assert "CC BY-SA 4.0" in Emoji().licence
-    assert "Twemoji" in Emoji().licence
-    assert Emoji().findings(None) == []

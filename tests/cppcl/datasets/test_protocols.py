@@ -170,13 +170,6 @@ def test_qmul_takes_the_labels_of_the_published_test_part(tmp_path):
     assert f"image/bus/{number}" in table.ids
 
 
-def test_qmul_tells_what_it_counts(tables):
-    root, _ = tables["qmul"]
-    found = DATASETS["qmul"](root=root).findings(root)
-    assert any(line.startswith("13 photos of the trainval list show one of") for line in found)
-    assert any("1 show several" in line for line in found)
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [(b"<annotation>", "no annotation of PASCAL"), (None, "has no annotation")],
@@ -230,13 +223,6 @@ def test_tuberlin_writes_classes_with_spaces(tables):
     expected = ["ant", "bus", "cup", "hot air balloon"]
     assert per_label(table, "sketch") == dict.fromkeys(expected, 12)
     assert per_label(table, "image") == dict.fromkeys(expected, 6)
-
-
-def test_tuberlin_says_that_counts_in_print_differ(tables):
-    root, _ = tables["tuberlin"]
-    found = " ".join(DATASETS["tuberlin"](root=root).findings(root))
-    assert "Publications count 204,489 images" in found
-    assert "24 of 204,070" in found
 
 
 def test_tuberlin_unseen_classes_are_thirty():

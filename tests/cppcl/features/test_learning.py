@@ -1,9 +1,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 
-from cppcl.errors import InputError, NotFittedError
 from cppcl.features.learning import LearningExtractor, UniformSample
 
 
@@ -34,20 +32,6 @@ def test_restored_arrays_are_copies():
     extractor = Mean().from_arrays(arrays)
     arrays["mean"][:] = 7
     np.testing.assert_array_equal(extractor.learned("mean"), 0)
-
-
-def test_nothing_learned_yet():
-    for ask in (Mean().to_arrays, lambda: Mean().learned("mean")):
-        with pytest.raises(NotFittedError, match=r"Mean has learned nothing.*fit"):
-            ask()
-
-
-@pytest.mark.parametrize(
-    "arrays", [{}, {"mean": np.zeros(4)}, {"means": np.zeros(3)}, {"mean": np.zeros(3), "b": 1}]
-)
-def test_arrays_of_others_are_named(arrays):
-    with pytest.raises(InputError, match=r"'mean': \(3,\).*another extractor"):
-        Mean().from_arrays(arrays)
 
 
 def test_a_sample_that_fits_is_everything_in_order():
@@ -81,14 +65,3 @@ def test_a_sample_is_uniform_and_keeps_rows_together():
     assert np.abs(counts - n_runs / 10).max() < 4.5 * np.sqrt(n_runs * 0.1 * 0.9)
     blocks = counts.reshape(16, 25).mean(axis=1)
     assert np.abs(blocks - n_runs / 10).max() < 5
-
-
-def test_same_generator_same_sample():
-    def draw(seed: int) -> np.ndarray:
-        sample = UniformSample(5, np.random.default_rng(seed))
-        for first in range(0, 40, 4):
-            sample.add(np.arange(first, first + 4))
-        return sample.rows()[0]
-
-    np.testing.assert_array_equal(draw(1), draw(1))
-    assert not np.array_equal(draw(1), draw(2))

@@ -117,13 +117,6 @@ def test_light_and_shadow_are_divided_out(light: str, wanted: Any) -> None:
     assert recall > 0.99
 
 
-def test_a_global_threshold_would_not_do(wanted: Any) -> None:
-    from cppcl.features.contours.strokes import stroke_mask
-
-    seen = photograph(drawn(), light=gradient() * shadow())
-    assert stroke_mask(seen).mean() > 0.2, "the shadow itself is taken for strokes"
-
-
 def test_faint_pencil_in_noise(wanted: Any) -> None:
     seen = photograph(drawn(), light=gradient(), pencil=0.3, noise=0.02)
     precision, recall = agreement(clean_photograph(seen), wanted)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from cppcl.curriculum.annotation.answered_pairs import pairs_from_answers
 from cppcl.curriculum.annotation.simulated import BAND, simulated_answers
 from cppcl.errors import InputError
 
@@ -47,13 +46,6 @@ def test_nothing_is_asked_about_what_is_not_known():
     assert answers
     assert {name for a in answers for name in (a.sample_a, a.sample_b)} <= known
     assert simulated_answers(np.full(60, np.nan), features, labels, ids) == []
-
-
-def test_answers_become_pairs_with_the_harder_first():
-    detail, features, labels, ids = sketches()
-    pairs = pairs_from_answers(simulated_answers(detail, features, labels, ids), ids).pairs
-    assert len(pairs)
-    assert all(detail[harder] < detail[easier] for harder, easier in pairs.pairs)
 
 
 def test_lengths_must_agree():

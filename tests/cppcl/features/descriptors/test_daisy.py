@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from cppcl.features.descriptors.daisy import daisy, gaussian_taps
 
@@ -17,16 +15,6 @@ def _placed(mask: np.ndarray, top: int, left: int, side: int = 200) -> np.ndarra
     canvas = np.zeros((side, side), dtype=bool)
     canvas[top : top + mask.shape[0], left : left + mask.shape[1]] = mask
     return canvas
-
-
-@settings(deadline=None)  # the first call compiles
-@given(st.integers(0, 100), st.integers(60, 95), st.integers(60, 95))
-def test_moves_with_the_picture(seed, top, left):
-    mask = _mask(seed)
-    rows, columns = np.nonzero(mask)
-    here = daisy(_placed(mask, 70, 80), rows + 70, columns + 80)
-    there = daisy(_placed(mask, top, left), rows + top, columns + left)
-    np.testing.assert_allclose(there, here, atol=1e-5)
 
 
 def test_turns_with_the_picture():

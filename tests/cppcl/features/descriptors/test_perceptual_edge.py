@@ -185,10 +185,3 @@ def test_sketches_are_described_as_they_are_drawn():
         PerceptualEdgeLite(contours="strokes").transform([sketch]),
         Hog(contours="strokes").transform([sketch]),
     )
-
-
-def test_it_is_labelled_as_what_it_is():
-    assert PerceptualEdgeLite.name.endswith("_lite")
-    first, second = PerceptualEdgeLite.__doc__.split("\n\n")[:2]
-    assert "PerceptualEdge-lite" in first
-    assert "Not PerceptualEdge" in second

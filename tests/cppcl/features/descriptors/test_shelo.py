@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from cppcl.features.descriptors.grids import cell_of, nearest_cells
 from cppcl.features.descriptors.shelo import Helo, Shelo, cell_angles, sobel
 
 
@@ -129,3 +130,10 @@ def test_sobel_of_ramps():
     gx, gy = sobel(3 * x - 2 * y)
     np.testing.assert_allclose(gx[:, 1:-1], 24)
     np.testing.assert_allclose(gy[1:-1], -16)
+
+
+def test_matrices_of_cells_are_shared_and_cannot_be_written():
+    assert cell_of(10, 3) is cell_of(10, 3)
+    for matrix in (cell_of(10, 3), *nearest_cells(10, 3)):
+        with pytest.raises(ValueError, match="read-only"):
+            matrix[0, 0] = 5

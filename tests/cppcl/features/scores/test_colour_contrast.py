@@ -57,13 +57,6 @@ def test_score_is_the_median_of_the_30_highest(picture):
         assert score == pytest.approx(np.median(contrasts[-30:]), rel=1e-6)
 
 
-def test_a_window_of_one_colour_on_another_scores_two(picture):
-    windows = np.array([[10, 8, 15, 12]])
-    flat = np.full((30, 40, 3), 255, dtype=np.uint8)
-    flat[8:12, 10:15] = (255, 0, 0)
-    assert colour_contrasts(colour_bins(flat), windows)[0] == pytest.approx(2)
-
-
 def test_strong_contrast_beats_faint_beats_none():
     pictures = []
     for colour in ((255, 0, 0), (255, 225, 225), (255, 255, 255)):

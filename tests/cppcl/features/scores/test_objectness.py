@@ -6,7 +6,6 @@ from scipy.stats import percentileofscore, spearmanr
 
 from cppcl.errors import InputError
 from cppcl.features import make_extractor
-from cppcl.features.scores.colour_contrast import colour_bins, colour_contrasts
 from cppcl.features.scores.objectness import (
     distribution_values,
     reservoir,
@@ -34,7 +33,7 @@ def objectness(training):
 
 
 def test_one_of_the_best_windows_has_the_object(objectness):
-    scenes = [scene(seed, 60, distractor_scale=FINE) for seed in range(200)]
+    scenes = [scene(seed, 60, distractor_scale=FINE) for seed in range(60)]
     found = [objectness.scored_windows(picture) for picture, _ in scenes]
     best = [
         overlaps(of.windows[of.best], box).max()
@@ -66,7 +65,7 @@ def test_edge_density_is_a_cue_of_its_own(training):
         both[0].from_arrays(both[1].to_arrays())
 
 
-@pytest.mark.parametrize("n_distractors", [0, 8, 30])
+@pytest.mark.parametrize("n_distractors", [0, 30])
 def test_large_objects_are_easy(objectness, n_distractors):
     scenes = [scene(7000 + k, n_distractors, object_scale=(0.12, 0.9)) for k in range(40)]
     shares = [np.prod(box[2:] - box[:2]) for _, box in scenes]
@@ -171,10 +170,3 @@ def test_superpixels_are_counted_from_zero_and_tell_an_object_apart():
     middle = regions[(top + bottom) // 2, (left + right) // 2]
     assert (regions == middle).sum() < 0.6 * regions.size
     assert (regions[top:bottom, left:right] == middle).mean() > 0.5
-
-
-def test_a_window_on_an_object_has_the_most_colour_contrast():
-    picture, box = scene(11)
-    on_object = to_pixels(np.array([box, [0.0, 0.0, 0.2, 0.2]]), 200, 150)
-    contrasts = colour_contrasts(colour_bins(picture), on_object)
-    assert contrasts[0] > contrasts[1]

@@ -18,7 +18,6 @@ from cppcl.features.descriptors.bag_of_words.visual_words import (
     nearest_words,
     word_histogram,
 )
-from tests.oracles.local_descriptors import pyramid
 
 WORDS = ["gf_hog", "self_similarity", "shog", "sift"]
 
@@ -64,18 +63,6 @@ def test_histograms_by_hand():
         words, _ = words_by_hand(extractor, picture)
         np.testing.assert_allclose(row, np.bincount(words, minlength=6) / len(words), atol=1e-7)
     np.testing.assert_allclose(rows.sum(axis=1), 1, atol=1e-6)
-
-
-@pytest.mark.parametrize("weighting", ["l1", "tf_idf"])
-def test_pyramids_by_hand(weighting):
-    pictures = painted(12)
-    extractor = Colours(n_words=6, pyramid=True, weighting=weighting).fit(pictures)
-    assert extractor.dimension == 126
-    weights = np.tile(extractor.to_arrays().get("idf", np.ones(6)), 21)
-    for picture, row in zip(pictures, extractor.transform(pictures), strict=True):
-        np.testing.assert_allclose(
-            row, weights * pyramid(*words_by_hand(extractor, picture), 6), atol=1e-6
-        )
 
 
 def test_tf_idf_by_scikit_learn():
@@ -132,32 +119,9 @@ def test_memory_does_not_grow_with_the_pictures():
     assert peak(1000) < 1.5 * peak(100)
 
 
-def test_arrays_fit_only_what_learned_them():
-    plain, weighted = Colours(n_words=3), Colours(n_words=3, weighting="tf_idf")
-    arrays = weighted.fit(painted(6)).to_arrays()
-    assert {name: array.shape for name, array in arrays.items()} == {
-        "words": (3, 3),
-        "idf": (3,),
-    }
-    with pytest.raises(InputError, match="another extractor"):
-        plain.from_arrays(arrays)
-    with pytest.raises(InputError, match="another extractor"):
-        Colours(n_words=4).from_arrays({"words": arrays["words"]})
-    plain.from_arrays({"words": arrays["words"]})
-
-
 def test_the_position_of_what_is_no_picture_is_named_in_fit():
     with pytest.raises(InputError, match=r"picture 2 is .*uint8 RGB"):
         Colours(n_words=3).fit([*painted(2), np.zeros((4, 4))])
-
-
-@pytest.mark.parametrize("name", WORDS)
-def test_defaults(name):
-    extractor = make_extractor(name)
-    n_words = 3500 if name == "gf_hog" else 1000
-    assert extractor.learns
-    assert extractor.dimension == extractor.n_words == n_words
-    assert make_extractor(name, {"pyramid": True}).dimension == 21 * n_words
 
 
 @pytest.mark.parametrize("name", WORDS)
@@ -176,12 +140,6 @@ def test_defaults(name):
 def test_wrong_options(name, options, words):
     with pytest.raises(InputError, match=words):
         make_extractor(name, options)
-
-
-@pytest.mark.parametrize("name", WORDS)
-def test_default_number_of_words_needs_many_pictures(name, drawings):
-    with pytest.raises(InputError, match=r"local descriptors of 1 training pictures.*n_words="):
-        make_extractor(name).fit(drawings[:1])
 
 
 @pytest.mark.parametrize("name", WORDS)
@@ -235,13 +193,6 @@ def test_words_are_centres_of_clusters():
         members = points[found == word]
         assert len(members) == 40
         np.testing.assert_allclose(words[word], members.mean(axis=0), atol=0.05)
-
-
-def test_same_seed_same_words():
-    points = np.random.default_rng(1).random((500, 6), dtype=np.float32)
-    first = learn_words(points, 20, 3, 5)
-    assert learn_words(np.asfortranarray(points), 20, 3, 5).tobytes() == first.tobytes()
-    assert learn_words(points, 20, 4, 5).tobytes() != first.tobytes()
 
 
 @pytest.mark.parametrize("n", [0, 1, 7])
