@@ -201,7 +201,7 @@ def check_choice(name: str, value: Option, choices: Any) -> Option:
     """Return an option that is one of some values, or of those of a `Literal` type."""
     known = get_args(choices) or tuple(choices)
     if value not in known:
-        raise InputError(f"{name}={value!r} is not one of {known}{did_you_mean(value, known)}")
+        raise InputError(f"{name}={value!r} is not one of {known}{did_you_mean(str(value), known)}")
     return value
 
 
@@ -213,5 +213,5 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """End of an error about an unknown name: the nearest known one, or nothing."""
-    close = get_close_matches(str(name), list(known), n=1, cutoff=0.5)
+    close = get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -251,6 +251,6 @@ def check_contours(value: Any, choices: tuple[str, ...]) -> None:
     if isinstance(value, str) and (value in choices or value.endswith((".pt", ".onnx"))):
         return
     raise InputError(
-        f"option contours={value!r}{suggestion(value, choices)}; a network is the path of a "
+        f"option contours={value!r}{suggestion(str(value), choices)}; a network is the path of a "
         "TorchScript file that ends in .pt, or of an ONNX file that ends in .onnx"
     )
