@@ -201,7 +201,9 @@ def check_choice(name: str, value: Option, choices: Any) -> Option:
     """Return an option that is one of some values, or of those of a `Literal` type."""
     known = get_args(choices) or tuple(choices)
     if value not in known:
-        raise InputError(f"{name}={value!r} is not one of {known}{did_you_mean(str(value), known)}")
+        raise InputError(
+            f"{name}={value!r} is not one of {known}{did_you_mean(str(value), known)}"
+        )
     return value
 
 
