@@ -23,7 +23,7 @@ RUN = "run.json"
 
 
 def contents(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What a manifest says of arrays and files, but for how arrays are cut into chunks."""
+    """Return the arrays and files in a manifest, without how arrays are cut into chunks."""
     arrays = {
         name: {key: value for key, value in entry.items() if key != "chunks"}
         for name, entry in manifest["arrays"].items()
@@ -34,7 +34,7 @@ def contents(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 class Artifact:
     """A published artifact: named arrays and files, and what they were made from.
 
-    Reading needs no write permission. Nothing is read before it is asked for.
+    Reading needs no write permission. Everything is read on demand.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Artifact:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What is in the artifact: the same bytes for the same recipe (`DamagedArtifactError`)."""
+        """The content of ``manifest.json``; `DamagedArtifactError` if it is damaged."""
         manifest = unseal(self.path / MANIFEST, self.hint)
         if Recipe.from_document(manifest).reference != self.reference:
             raise DamagedArtifactError(
@@ -63,20 +63,20 @@ class Artifact:
 
     @cached_property
     def run(self) -> dict[str, Any]:
-        """What may differ between runs: started, seconds, peak memory, host, notes."""
+        """The content of ``run.json``: start, seconds, peak memory, host, notes."""
         return unseal(self.path / RUN, self.hint)
 
     @property
     def hint(self) -> str:
-        """What to do about damage."""
+        """How to repair it."""
         return (
-            "Mend what is damaged with 'cppcl store verify --repair' and a run, or make it anew "
+            "Repair it with 'cppcl store verify --repair' and a run, or make it anew "
             f"with 'cppcl run EXPERIMENT --force {self.reference.stage}'."
         )
 
     @property
     def recipe(self) -> Recipe:
-        """What it was made from."""
+        """The recipe it was made from."""
         return Recipe.from_document(self.manifest)
 
     @property

@@ -1,7 +1,7 @@
-"""Arrays as grids of whole-row blocks, one Zarr chunk file each: the only code that writes Zarr.
+"""Arrays cut into blocks of whole rows, each one Zarr chunk file: the only code that knows Zarr.
 
-A block is written by one process, whole, and its file appears in one step. Chunks carry a crc32c,
-which Zarr's default codecs do not. Any Zarr 3 library reads the arrays.
+One process writes a whole block, and its file appears in one step. Chunks carry a crc32c, which
+Zarr's default codecs do not add. Any Zarr 3 library can read the arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.errors import BlockError, DamagedArtifactError, StoreError
-from storage.files import check_name, explained, says_damage, write_atomically
+from storage.files import check_name, explained, is_damage, write_atomically
 
 METADATA = "zarr.json"
 DEFAULT_BLOCK_BYTES = 2**22
@@ -112,7 +112,7 @@ class StoredArray:
     layout : Layout
         What was declared.
     hint : str
-        What to tell the user when it turns out to be damaged.
+        How to repair it, for errors that report damage.
     """
 
     def __init__(self, folder: Path, layout: Layout, hint: str) -> None:
@@ -146,7 +146,7 @@ class StoredArray:
     def write_block(self, block: int, values: npt.NDArray[Any]) -> None:
         """Write one block of an array that is being written."""
         chunk = self.folder / self.layout.chunk_name(block)
-        # By a worker that was given up, the folder may be gone: it must not be made again.
+        # A worker that was given up may write after the folder was renamed: do not make it again.
         write_atomically(chunk, _encoded(values, self.layout), make_folder=False)
 
     def remove(self, block: int) -> None:
@@ -177,7 +177,7 @@ class StoredArray:
                 f"{self._place(block)}: {chunk} is missing. {self.hint}"
             ) from error
         except Exception as error:  # each codec has errors of its own
-            if not says_damage(error):
+            if not is_damage(error):
                 raise
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise DamagedArtifactError(
@@ -204,10 +204,10 @@ class StoredArray:
         return values
 
     def digest(self) -> tuple[str, dict[int, str]]:
-        """Return the sha256 of the raw values and what is wrong with which block.
+        """Return the sha256 of the raw values, and an error message for each damaged block.
 
-        The digest runs over the values in C order, little endian, one block or 2 MiB in
-        memory at a time; it means nothing if a block is damaged.
+        The digest is of the values in C order, little endian; it is meaningless if a block is
+        damaged. At most one block, or 2 MiB, is in memory at a time.
         """
         digest = hashlib.sha256()
         damage: dict[int, str] = {}
@@ -219,9 +219,9 @@ class StoredArray:
         return digest.hexdigest(), damage
 
     def _reads(self) -> Iterator[Callable[[], npt.NDArray[Any]]]:
-        """For each block in order what returns it; the next ones are read meanwhile.
+        """Yield, block by block, a function that returns it, while the next ones are being read.
 
-        A disk serves several at once, and a file server takes as long for one as for some.
+        Disks and file servers answer several requests in about the time of one.
         """
         blocks = range(self.layout.n_blocks)
         bytes_of_block = math.prod(self.layout.chunks) * np.dtype(self.layout.dtype).itemsize
@@ -239,13 +239,13 @@ class StoredArray:
                 yield waiting.popleft().result
 
     def _check_metadata(self) -> None:
-        """Refuse metadata of another array, once: they tell Zarr, and others, what is here."""
+        """Raise an error, the first time, if ``zarr.json`` describes another array."""
         if self._checked:
             return
         try:
-            agrees = _described(self.folder) == self.layout
+            agrees = _stored_layout(self.folder) == self.layout
         except (*_NO_ARRAY, OSError) as error:
-            if not says_damage(error) and not isinstance(error, FileNotFoundError):
+            if not is_damage(error) and not isinstance(error, FileNotFoundError):
                 raise
             agrees = False
         if not agrees:
@@ -260,15 +260,15 @@ class StoredArray:
         return f"array {self.folder.name!r}, block {block} (rows {rows.start} to {rows.stop - 1})"
 
 
-def _described(folder: Path) -> Layout:
-    """Return the layout in an array's Zarr metadata, of arrays that `StoredArray.create` makes.
+def _stored_layout(folder: Path) -> Layout:
+    """Return the layout in the Zarr metadata of an array that `StoredArray.create` made.
 
     Raises
     ------
     OSError
         There is no such array, or it cannot be read.
     `_NO_ARRAY`
-        Its metadata are of another kind.
+        Its metadata have another form.
     """
     found = json.loads((folder / METADATA).read_bytes())
     chunks = tuple(found["chunk_grid"]["configuration"]["chunk_shape"])
@@ -340,7 +340,7 @@ def write_block(path: str | Path, name: str, block: int, values: npt.NDArray[Any
     """
     folder = array_folder(path, name)
     try:
-        layout = _described(folder)
+        layout = _stored_layout(folder)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise BlockError(
             f"{folder} is not an array being written: call Writer.array first"
@@ -364,12 +364,12 @@ def write_block(path: str | Path, name: str, block: int, values: npt.NDArray[Any
 
 
 def read_zarr(path: str | Path) -> npt.NDArray[Any]:
-    """Return a Zarr array from outside the store, whole.
+    """Return a whole Zarr array from outside the store.
 
     Raises
     ------
     StoreError
-        If the folder is no Zarr array, with a hint.
+        The folder is not a Zarr array.
     """
     import zarr
 

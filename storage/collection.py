@@ -1,4 +1,4 @@
-"""Garbage collection: what no artifact to keep was made from."""
+"""Garbage collection: removes artifacts that none of those to keep were made from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from storage.recipe import Reference
 
 
 def collect(folder: StoreFolder, keep: Iterable[Reference], *, dry_run: bool) -> list[Path]:
-    """Remove what `Store.gc` says."""
+    """Collect garbage, as `Store.gc` documents."""
     kept = list(keep)
     if dry_run:
         return _garbage(folder, kept)
@@ -24,7 +24,7 @@ def collect(folder: StoreFolder, keep: Iterable[Reference], *, dry_run: bool) ->
             garbage = _garbage(folder, kept)
             for path in garbage:
                 discard(path, folder.trash)
-            shutil.rmtree(folder.trash, ignore_errors=True)  # also what a killed run left there
+            shutil.rmtree(folder.trash, ignore_errors=True)  # and what a killed run left there
             return garbage
     except BlockingIOError as error:
         raise StoreInUseError(

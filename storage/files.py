@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: atomic writes, sealed JSON, locks, publishing."""
+"""Files that are whole or absent: atomic writes, sealed JSON, locks, publishing."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def check_name(name: str, *, nested: bool = False) -> str:
 
 
 def write_atomically(path: Path, data: bytes | memoryview, *, make_folder: bool = True) -> None:
-    """Write a file that is whole or absent whatever happens: temporary name, then rename."""
+    """Write a file under a temporary name, then rename it, so that it is whole or absent."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}")
     with explained(path):
         if make_folder:
@@ -132,23 +132,23 @@ def read_checked(path: Path, hint: str) -> bytes:
     DamagedArtifactError
         It is missing, or the disk cannot read it.
     OSError
-        It cannot be read for reasons that say nothing about it.
+        It cannot be read, for a reason other than damage.
     """
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
         raise DamagedArtifactError(f"{path} is missing. {hint}") from error
     except OSError as error:
-        if not says_damage(error):
+        if not is_damage(error):
             raise
         raise DamagedArtifactError(f"{path} cannot be read ({error.strerror}). {hint}") from error
 
 
-def says_damage(error: Exception) -> bool:
-    """Whether an error in reading stored bytes is due to the bytes, and not to who reads them.
+def is_damage(error: Exception) -> bool:
+    """True if reading failed because of the stored bytes, not because of the reading process.
 
-    A process may lack memory, file handles, permission or a module; what it cannot read for that
-    must not be taken for damaged, and so removed by a repair.
+    A process may lack memory, file handles, permission or a module. That must not count as damage,
+    or a repair would remove what is whole.
     """
     if isinstance(error, OSError):
         return error.errno in (errno.EIO, errno.EISDIR, errno.ENOTDIR)
@@ -166,11 +166,11 @@ def sync_tree(folder: Path) -> None:
     """Flush every file and folder below `folder`, and itself, to the disk."""
 
     def sync_file(path: Path) -> None:
-        # A worker that was given up may still write a block again, and rename it meanwhile.
+        # A worker that was given up may still be writing its block, and renaming the file.
         with contextlib.suppress(FileNotFoundError):
             _sync(path)
 
-    # Several at once: a disk flushes what waits together.
+    # Several at once: a disk flushes waiting files together.
     with ThreadPoolExecutor(_SYNCING, thread_name_prefix="sync") as pool:
         for directory, _, names in os.walk(folder):
             for _ in pool.map(sync_file, (Path(directory, name) for name in names)):
@@ -216,9 +216,9 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[N
 
 
 def publish(folder: Path, destination: Path, trash: Path) -> None:
-    """Move `folder` to `destination` in one step, replacing what may be there.
+    """Flush `folder` to the disk and move it to `destination` in one step.
 
-    The replaced folder goes to `trash` and is deleted from there.
+    A folder that it replaces goes to `trash` and is deleted there.
     """
     with explained(destination):
         sync_tree(folder)
@@ -245,7 +245,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 def discard(folder: Path, trash: Path, *, successor: Path | None = None) -> None:
-    """Take `folder` out of sight by one rename, put `successor` in its place, then delete it."""
+    """Move `folder` to `trash`, put `successor` in its place, then delete `folder`."""
     grave = trash / f"{folder.parent.name}-{folder.name}-{uuid.uuid4().hex}"
     with explained(folder):
         try:
@@ -254,7 +254,7 @@ def discard(folder: Path, trash: Path, *, successor: Path | None = None) -> None
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            # Room is what deleting is to make: a new name beside the old one takes none.
+            # The disk is full, and deleting is to make room: rename it where it is.
             grave = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}")
             folder.rename(grave)
         if successor is not None:

@@ -1,4 +1,4 @@
-"""What an artifact is made from, in one canonical form, and the key that follows from it."""
+"""The recipe of an artifact in canonical form, and the key computed from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RESERVED_STAGES = frozenset({"locks"})
 def plain(value: Any, place: str = "value") -> Any:
     """Return `value` as plain JSON: dict, list, str, int, float, bool or None.
 
-    Tuples become lists, NumPy scalars Python numbers, enumeration members their values.
+    Tuples become lists, NumPy scalars become Python numbers, enum members become their values.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ class Recipe:
     stage : str
         Name of the stage.
     version : str
-        Version of the stage's code: change it when the same parameters and inputs should give
-        something else.
+        Version of the stage's code; change it when the same parameters and inputs give another
+        result.
     parameters : mapping of str to JSON
         Everything that changes the result. Numbers are told apart as JSON does: 1 is not 1.0.
     inputs : mapping of str to Reference
@@ -173,7 +173,7 @@ class Recipe:
                 raise RecipeError(
                     f"input {name!r} of stage {self.stage!r} is {reference!r}: give a Reference"
                 )
-        # Own copies: what the caller does to its dictionaries later must not move the key.
+        # Own copies, so that later changes to the caller's dictionaries do not change the key.
         object.__setattr__(self, "parameters", plain(self.parameters, "parameters"))
         object.__setattr__(self, "inputs", dict(self.inputs))
 

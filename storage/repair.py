@@ -1,4 +1,4 @@
-"""Mending a damaged artifact: what is whole stays, and the next run makes the rest again."""
+"""Repair of a damaged artifact: whole blocks stay, and the next run makes the others again."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ logger = logging.getLogger(__name__)
 
 
 class Repair(NamedTuple):
-    """What was done about a damaged artifact.
+    """How a damaged artifact was repaired.
 
     Attributes
     ----------
     reference : Reference
         The artifact.
     blocks : dict of str to list of int, or None
-        Blocks, by array, that the next run of the stage makes again; None where it makes the
-        whole artifact again.
+        Blocks, by array, that the next run of the stage makes again; None if it makes the whole
+        artifact again.
     whole : bool
         True if the artifact is whole as it is, and no run has to follow.
     """
@@ -50,7 +50,7 @@ class Repair(NamedTuple):
 
 
 def repair(folder: StoreFolder, reference: Reference) -> Repair | None:
-    """Mend one artifact as `Store.repair` says; the caller holds its lock."""
+    """Repair one artifact, as `Store.repair` documents; the caller holds its lock."""
     artifact = Artifact(reference, folder.path(reference))
     if not artifact.path.is_dir() or not problems(artifact):
         return None
@@ -72,7 +72,7 @@ def repair(folder: StoreFolder, reference: Reference) -> Repair | None:
 
 
 def _restore_metadata(artifact: Artifact) -> None:
-    """Write altered Zarr metadata anew, where that gives what was published."""
+    """Rewrite altered Zarr metadata, if that gives the published bytes."""
     for name, entry in artifact.manifest["arrays"].items():
         metadata = array_folder(artifact.path, name) / METADATA
         published = artifact.run["metadata_sha256"].get(name)
@@ -87,23 +87,23 @@ def _restore_metadata(artifact: Artifact) -> None:
 
 
 def _missing_blocks(artifact: Artifact) -> dict[str, list[int]]:
-    """Blocks to make again, by array; empty if the artifact was not made in blocks."""
+    """Return the blocks to make again, by array; empty if it was not made in blocks."""
     arrays = {name: [] for name in artifact.run.get("in_blocks", ())}  # type: dict[str, list[int]]
     for problem in problems(artifact):
         if problem.name not in arrays:
             continue
         layout = Layout.from_entry(artifact.manifest["arrays"][problem.name])
-        # Of values that are not those published, nobody knows which block holds them.
+        # Of an array with a wrong sha256, nobody knows which block is wrong.
         broken = range(layout.n_blocks) if problem.block is None else [problem.block]
         arrays[problem.name].extend(broken)
     return arrays
 
 
 def _reopen(artifact: Artifact, blocks: Mapping[str, list[int]], folder: StoreFolder) -> None:
-    """Make an unfinished artifact of a damaged one.
+    """Turn a damaged artifact into an unfinished one.
 
-    Whenever this is killed, what is left is damaged, so that the next call goes on, or unfinished
-    and without any block that is not whole.
+    Wherever this is killed, it leaves a damaged artifact, which the next call repairs, or an
+    unfinished one whose blocks are all whole.
     """
     path, manifest, run = artifact.path, artifact.manifest, artifact.run
     for name, numbers in blocks.items():
@@ -127,7 +127,7 @@ def _reopen(artifact: Artifact, blocks: Mapping[str, list[int]], folder: StoreFo
 def finish_sealed(reference: Reference, partial: Path) -> bool:
     """True if an unfinished artifact is whole: its run was killed just before publishing it.
 
-    Then only what does not belong to it is removed; otherwise, only its manifest.
+    If so, files that do not belong to it are removed; if not, its manifest is.
     """
     artifact = Artifact(reference, partial)
     if not (partial / MANIFEST).exists():
@@ -143,7 +143,7 @@ def finish_sealed(reference: Reference, partial: Path) -> bool:
 def compared(
     path: Path, arrays: Mapping[str, Any], files: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """What to note of an artifact that was repaired: its blocks, and what came out otherwise.
+    """Return what ``run.json`` says about a repair: the blocks, and what came out differently.
 
     Parameters
     ----------
@@ -171,8 +171,8 @@ def compared(
     )
     if differs:
         logger.warning(
-            "%s was repaired, but %s came out otherwise than it was published first, as another "
-            "device or library may do; to have one origin again, run with --force %s",
+            "%s was repaired, but %s came out differently from the first time, as on another "
+            "device or with another library; to make all of it in one place, run with --force %s",
             path.with_suffix(""),
             ", ".join(differs),
             path.parent.name,

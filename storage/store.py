@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
 
 
 class Store(StoreFolder):
-    """Artifacts below one folder, ``<root>/<stage>/<key>/``.
+    """A folder of artifacts, ``<root>/<stage>/<key>/``, and all that can be done with them.
 
     Any number of processes, on any machines that share the file system, may use a store at the
     same time. Reading needs no write permission.
@@ -49,11 +49,10 @@ class Store(StoreFolder):
     root : str or Path
         The folder; it is made by the first write.
     remote : Remote, optional
-        Keeps artifacts elsewhere too: what is not here is fetched from it, and what is made here
-        is sent to it. Where that fails, work goes on with what is here.
+        A second place for artifacts: those that are missing here are fetched from it, and those
+        made here are sent to it. If that fails, work goes on without it.
     log : callable, optional
-        Called with a line where work goes on without the remote; by default, it is a warning of
-        this module's logger.
+        Called with a line if work goes on without the remote; a warning is logged by default.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Store(StoreFolder):
         DamagedArtifactError
             It is here, but its manifest is damaged.
         StoreAccessError
-            It is to be fetched, and the disk is full or may not be written.
+            It could not be fetched: the disk is full or not writable.
         """
         if found := self.find_here(reference):
             return found
@@ -98,7 +97,7 @@ class Store(StoreFolder):
                 f"'cppcl store ls'."
             )
             if self.remote:
-                message += f" Nor was it to be had from {self.remote.url}."
+                message += f" It could not be fetched from {self.remote.url} either."
             raise MissingArtifactError(message)
         return artifact
 
@@ -194,17 +193,17 @@ class Store(StoreFolder):
         return Outcome(self.open(reference), cached=False)
 
     def verify(self, references: Iterable[Reference] | None = None) -> list[Problem]:
-        """Check every byte of the given artifacts, or of all, and return what is wrong."""
+        """Check every byte of the given artifacts, or of all, and return the problems."""
         chosen = list(self.references()) if references is None else list(references)
         return [p for r in chosen for p in problems(Artifact(r, self.path(r)))]
 
     def repair(self, references: Iterable[Reference] | None = None) -> list[Repair]:
-        """Mend what `verify` finds in the given artifacts, or in all.
+        """Repair what `verify` finds in the given artifacts, or in all.
 
-        Files that do not belong there are removed, and Zarr metadata is written anew: then the
-        artifact is whole. Of an artifact that was made in blocks, those that are broken are
-        removed and it becomes an unfinished one, so that the next run of its stage makes those
-        blocks alone. Any other is removed, and the next run makes it again.
+        Files that do not belong there are removed, and Zarr metadata is written anew; if that is
+        enough, the artifact is whole. Otherwise, an artifact that was made in blocks loses its
+        broken blocks and becomes unfinished, so that the next run of its stage makes only those.
+        Any other artifact is removed, and the next run makes it again.
 
         Raises
         ------
@@ -216,23 +215,23 @@ class Store(StoreFolder):
         with self.in_use():
             for reference in chosen:
                 with locked(self.lock(reference)):
-                    if mended := repair(self, reference):
-                        done.append(mended)
+                    if repaired := repair(self, reference):
+                        done.append(repaired)
         return done
 
     def push(
         self, references: Iterable[Reference] | None = None, *, replace: bool = False
     ) -> Iterator[Transfer]:
-        """Send artifacts to the remote, or all, each after what it was made from.
+        """Send artifacts to the remote, each after its inputs.
 
-        What is there already is not sent, nor is any file that an interrupted call sent.
+        Artifacts that are there already are not sent, nor are files that an interrupted call sent.
 
         Parameters
         ----------
         references : iterable of Reference, optional
             All of this store by default.
         replace : bool
-            Send these anew although they are there, for example because they are damaged there.
+            Send the given ones even if they are there, for example because they are damaged.
 
         Raises
         ------
@@ -245,10 +244,10 @@ class Store(StoreFolder):
         return transfer.push(self, self._chosen_remote(), chosen, replace=replace)
 
     def pull(self, references: Iterable[Reference]) -> Iterator[Transfer]:
-        """Fetch artifacts from the remote, each after what it was made from.
+        """Fetch artifacts from the remote, each after its inputs.
 
-        Every byte is checked before an artifact is published here. What an interrupted call has
-        fetched is not fetched again.
+        Every byte is checked before an artifact is published here. Files that an interrupted call
+        fetched are not fetched again.
 
         Raises
         ------
@@ -264,26 +263,26 @@ class Store(StoreFolder):
     def verify_remote(
         self, references: Iterable[Reference] | None = None
     ) -> Iterator[tuple[Reference, list[Problem]]]:
-        """Read every byte that the remote has of artifacts, or of all; give what is wrong.
+        """Check every byte of artifacts in the remote, or of all; yield the problems of each.
 
         Raises
         ------
         MissingArtifactError
-            One of those that are given is not in the remote.
+            A given artifact is not in the remote.
         RemoteError
             The remote cannot be reached, or refuses.
         """
         return transfer.verify(self._chosen_remote(), references)
 
     def gc(self, keep: Iterable[Reference], *, dry_run: bool = False) -> list[Path]:
-        """Remove what nothing in `keep` was made from, and what interrupted runs left.
+        """Remove artifacts that nothing in `keep` was made from, and what interrupted runs left.
 
         Parameters
         ----------
         keep : iterable of Reference
-            Stay, with everything they were made from, directly or not.
+            These stay, with everything that they were made from, directly or not.
         dry_run : bool
-            Remove nothing, only say what would be removed.
+            Remove nothing, only return what would be removed.
 
         Returns
         -------
@@ -295,7 +294,7 @@ class Store(StoreFolder):
         StoreInUseError
             A run is using the store.
         DamagedArtifactError
-            What an artifact to keep was made from cannot be read.
+            An artifact to keep, or one that it was made from, cannot be read.
         """
         return collect(self, keep, dry_run=dry_run)
 

@@ -43,8 +43,8 @@ def write_block_note(path: str | Path, name: str, block: int, value: Any) -> Non
     """
     if not Path(path).is_dir():
         raise BlockError(f"{path} is not an artifact being written")
-    # There are as many as blocks, and nobody reads them: shorter, and ten times as fast, as
-    # what `sealed` makes.
+    # One for each block, read by nobody: this is shorter than what `sealed` makes, and ten times
+    # as fast.
     text = canonical_json(value, f"note {name!r}").encode("ascii")
     write_atomically(note_path(path, name, block), _digest(text) + b"\n" + text)
 
@@ -94,7 +94,7 @@ def _digest(text: bytes) -> bytes:
 
 
 def save_checkpoint(folder: Path, name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Replace a checkpoint by these arrays, in one step: a killed call leaves the one before."""
+    """Replace a checkpoint by these arrays in one step; a killed call leaves the previous one."""
     path = checkpoint_path(folder, name)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}")
     with explained(path):
@@ -115,7 +115,7 @@ def save_checkpoint(folder: Path, name: str, arrays: Mapping[str, npt.NDArray[An
 def load_checkpoint(folder: Path, name: str) -> dict[str, npt.NDArray[Any]] | None:
     """Return the arrays of a checkpoint, or None if there is none that is as it was written.
 
-    A checkpoint saves time and no more, so a damaged one is as good as none; it is removed.
+    A checkpoint only saves time, so a damaged one is removed and counts as none.
     """
     path = checkpoint_path(folder, name)
     with explained(path), contextlib.suppress(FileNotFoundError):
@@ -142,5 +142,5 @@ def _is_whole(stream: BinaryIO) -> bool:
 
 
 def checkpoint_path(folder: Path, name: str) -> Path:
-    """Where a checkpoint lies below the folder of an artifact that is being made."""
+    """Return the file of a checkpoint."""
     return folder / "checkpoints" / f"{check_name(name)}.npz"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from storage.artifact import MANIFEST, RUN, Artifact
 from storage.blocks import METADATA, Layout, StoredArray, array_folder
 from storage.errors import DamagedArtifactError
-from storage.files import check_name, says_damage, sha256_of_file
+from storage.files import check_name, is_damage, sha256_of_file
 from storage.recipe import Reference
 
 
@@ -23,11 +23,11 @@ class Problem(NamedTuple):
     name : str
         The array or file in it.
     message : str
-        What is wrong, with the path of the chunk or file.
+        The problem, with the path of the chunk or file.
     block : int or None
         The block of the array, where one is missing or cannot be decoded.
     stray : bool
-        Whether the file, named from the artifact's folder, does not belong to it.
+        True if the file does not belong to the artifact; `name` is then its path in the folder.
     """
 
     reference: Reference
@@ -38,7 +38,7 @@ class Problem(NamedTuple):
 
 
 def problems(artifact: Artifact) -> list[Problem]:
-    """Return everything that is wrong with an artifact; reads it whole, a block at a time."""
+    """Read all of an artifact, a block at a time, and return its problems."""
     found: list[Problem] = []
 
     def report(name: str, message: str, block: int | None = None) -> None:
@@ -110,10 +110,10 @@ def _is_folder(path: Path) -> bool:
 
 
 def _digest(path: Path) -> tuple[str, int]:
-    """Return the sha256 and size of a file; of one that the disk cannot read, those of none."""
+    """Return the sha256 and size of a file; if the disk cannot read it, those of no file."""
     try:
         return sha256_of_file(path)
     except OSError as error:
-        if not says_damage(error):
+        if not is_damage(error):
             raise
         return "", -1

@@ -41,7 +41,7 @@ from storage.unfinished import (
 from storage.verification import remove_strays
 
 RECIPE = "recipe.json"
-# Import name and distribution of what may change a result; recorded when loaded.
+# Import name and distribution of libraries that may change a result; recorded if loaded.
 _LIBRARIES = {
     "numpy": "numpy",
     "scipy": "scipy",
@@ -58,9 +58,9 @@ _LIBRARIES = {
 class Writer:
     """Writes one artifact; `Store.get_or_create` makes it and hands it to `create`.
 
-    What an interrupted call left in `path` is still there: arrays that are declared again with
-    the same shape, dtype and blocks keep their blocks, and whatever this call of `create` does
-    not name is left out of the artifact.
+    The work of an interrupted call is still in `path`: arrays that are declared again with the
+    same shape, dtype and blocks keep their blocks. Whatever this call of `create` does not name
+    is left out of the artifact.
 
     Attributes
     ----------
@@ -107,15 +107,15 @@ class Writer:
         self._in_blocks.add(name)
 
     def pending_blocks(self, *names: str, notes: Sequence[str] = ()) -> list[int]:
-        """Return the numbers of the blocks that have to be written yet, in order.
+        """Return the numbers of the blocks that are still to be written, in order.
 
         Parameters
         ----------
         *names : str
             Arrays with the same blocks; a block that one of them lacks is written to all.
         notes : sequence of str
-            Names of the notes that every block has, written before its chunks. Chunks of a block
-            that lacks one are removed: they would pass for those that the next note is about.
+            Names of the notes that every block has, written before its chunks. If a block lacks
+            one, its chunks are removed, so that its next note never describes old chunks.
         """
         pending = {block for name in names for block in self._stored(name).pending()}
         blocks = range(max(map(self.n_blocks, names)))
@@ -164,14 +164,14 @@ class Writer:
         self._files.add(name)
 
     def block_notes(self, name: str) -> dict[int, Any]:
-        """Return what `write_block_note` left beside blocks, by block; each is read once.
+        """Return the notes of this name (see `write_block_note`) by block; each is read once.
 
-        Every block has one if `pending_blocks` was told so.
+        Every block must have one if `pending_blocks` was given this name.
 
         Raises
         ------
         DamagedArtifactError
-            A note is missing, or not as it was written.
+            A note is missing or altered.
         """
         read = self._block_notes.setdefault(name, {})
         for block in self._noted.get(name) or noted_blocks(self.path, name):
@@ -180,7 +180,7 @@ class Writer:
         return dict(sorted(read.items()))
 
     def save_checkpoint(self, name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Keep arrays for the case that this process is killed; they are not published.
+        """Keep arrays in case this process is killed; they are not published.
 
         Parameters
         ----------
@@ -192,22 +192,22 @@ class Writer:
         save_checkpoint(self.path, name, arrays)
 
     def load_checkpoint(self, name: str) -> dict[str, npt.NDArray[Any]] | None:
-        """Return what an interrupted call saved last, or None."""
+        """Return the arrays that an interrupted call saved last, or None."""
         return load_checkpoint(self.path, name)
 
     def note(self, **values: Any) -> None:
-        """Add to the notes of ``run.json``: what may differ from run to run."""
+        """Add to the notes of ``run.json``, which may differ from run to run."""
         self._notes.update(plain(values, "note"))
 
     def seal(self) -> None:
-        """Check every block, leave out what is left over, write ``run.json`` and the manifest.
+        """Check every block, write ``run.json`` and the manifest, remove all other files.
 
         Raises
         ------
         BlockError
             A block was never written.
         DamagedArtifactError
-            A block no longer matches its crc32c. Its file is removed, so that the next run makes
+            A block does not match its crc32c. Its file is removed, so that the next run makes
             only that block again.
         """
         entries = {name: self._seal_array(name) for name in sorted(self._arrays)}
@@ -232,7 +232,7 @@ class Writer:
         fresh = folder.with_name(f".{name}.{uuid.uuid4().hex}")
         StoredArray.create(fresh, layout)
         with explained(folder):
-            # Equal metadata, byte for byte: the blocks there are blocks of this very array.
+            # Metadata equal byte for byte: the blocks there belong to this very array.
             if keep_blocks and _same_bytes(folder / METADATA, fresh / METADATA):
                 shutil.rmtree(fresh)
             else:

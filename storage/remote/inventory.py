@@ -1,4 +1,4 @@
-"""What a remote keeps of an artifact: its manifest, and every other file by size and sha256."""
+"""The inventory of an artifact in a remote: its manifest, and size and sha256 of every file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from storage.verification import file_names
 _FOLDER_LENGTH = 16  # hexadecimal digits
 
 
-class Entry(NamedTuple):
+class FileEntry(NamedTuple):
     """One file: its sha256 and its size in bytes."""
 
     sha256: str
@@ -27,41 +27,43 @@ class Entry(NamedTuple):
 class Inventory:
     """The files of an artifact, as one machine published them.
 
-    Another machine may publish the same recipe with other bytes: ``run.json`` tells its own
-    times, and another device or library may round differently. `folder` differs then, so that
-    files of two origins never stand for one artifact.
+    Another machine may publish the same recipe with other bytes: ``run.json`` holds its own
+    times, and another device or library may round differently. Then `folder` differs, so that the
+    files of two machines are never mixed.
 
     Parameters
     ----------
     manifest : dict
-        What is in ``manifest.json``, without its digest.
-    files : dict of str to Entry
+        Content of ``manifest.json``, without its digest.
+    files : dict of str to FileEntry
         All others, by name from the artifact's folder, ``/`` between folders.
     """
 
     manifest: dict[str, Any]
-    files: dict[str, Entry]
+    files: dict[str, FileEntry]
 
     @classmethod
     def of(cls, artifact: Artifact) -> Inventory:
-        """Read every file of an artifact here, to tell its digest."""
+        """Return the inventory of an artifact here; reads every file for its digest."""
         names = sorted(_names(artifact.manifest))
-        files = {name: Entry(*sha256_of_file(artifact.path / name)) for name in names}
+        files = {name: FileEntry(*sha256_of_file(artifact.path / name)) for name in names}
         return cls(artifact.manifest, files)
 
     @classmethod
     def parse(cls, data: bytes, reference: Reference, place: str, hint: str) -> Inventory:
-        """Return what `document` gave; `place` and `hint` are for the error.
+        """Return the inventory that `document` wrote; `place` and `hint` are for the error.
 
         Raises
         ------
         DamagedArtifactError
-            It is not as it was written, or it is that of another artifact.
+            It was altered, or it belongs to another artifact.
         """
         manifest = unsealed(data, place, hint)
         try:
             stored: Mapping[str, Any] = manifest.pop("stored")
-            files = {name: Entry(str(e["sha256"]), int(e["bytes"])) for name, e in stored.items()}
+            files = {
+                name: FileEntry(str(e["sha256"]), int(e["bytes"])) for name, e in stored.items()
+            }
             found = Recipe.from_document(manifest).reference
             belongs = found == reference and set(files) == _names(manifest)
         except (KeyError, TypeError, ValueError, AttributeError, RecipeError):
@@ -76,7 +78,7 @@ class Inventory:
 
     @property
     def folder(self) -> str:
-        """Name of the folder that keeps them: it follows from every byte of them."""
+        """Name of the folder with the files: a digest of every byte of them."""
         text = canonical_json(self._stored())
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:_FOLDER_LENGTH]
 

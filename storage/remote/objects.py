@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 PART_BYTES = 2**23
-"""What one request sends or fetches at most."""
+"""Bytes that one request sends or fetches, at most."""
 
 N_CONNECTIONS = 4
 REST_S = 300.0
-"""How long a run leaves a remote alone that failed once."""
+"""Seconds for which a run leaves a remote alone after its first failure."""
 
-Way = Literal["read", "write"]
+Direction = Literal["read", "write"]
 
 
 class FlawedObjectError(Exception):
-    """An object is not there, or has another size; the message is what to say of it."""
+    """An object is missing, altered or has another size; the message follows its URL."""
 
 
-class Stored(NamedTuple):
+class StoredObject(NamedTuple):
     """An object of a remote: its size in bytes and its entity tag, empty where it has none."""
 
     n_bytes: int
@@ -41,29 +41,29 @@ class Stored(NamedTuple):
 
 
 class Remote:
-    """Objects of a remote; what fails is a `RemoteError` that names the URL.
+    """Objects of a remote; failures are a `RemoteError` that names the URL.
 
-    Nothing is asked of it before it is needed, and nothing in it is ever deleted.
+    It connects when it is first needed, and never deletes anything.
 
     Parameters
     ----------
     url : str
-        How to name it in messages; holds no secret.
+        Its name in messages; holds no secret.
     connect : callable
         Returns the object store of obstore, rooted at the URL.
 
     Attributes
     ----------
     known : set of Reference
-        Artifacts that were seen there.
+        Artifacts that are known to be there.
     """
 
     def __init__(self, url: str, connect: Callable[[], ObjectStore]) -> None:
         self.url = url
         self.known: set[Reference] = set()
         self._connect = connect
-        self._rest_s: dict[Way, float] = {}
-        self._rests_until: dict[Way, float] = {}
+        self._rest_s: dict[Direction, float] = {}
+        self._rests_until: dict[Direction, float] = {}
 
     def __repr__(self) -> str:
         return f"Remote({self.url!r})"
@@ -73,14 +73,14 @@ class Remote:
         return f"{self.url}/{name}"
 
     def hint(self, reference: Reference) -> str:
-        """What to do about damage."""
+        """How to repair an artifact there."""
         return (
             f"Send it anew from a workspace where it is whole, with 'cppcl store push {reference} "
             f"--replace --remote {self.url}'."
         )
 
     def inventory(self, reference: Reference) -> Inventory | None:
-        """Return what is stored of an artifact; None if it is not there, or not whole yet.
+        """Return the inventory of an artifact; None if it is not there, or not whole yet.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class Remote:
         return found
 
     def references(self, stage: str | None = None) -> Iterator[Reference]:
-        """Iterate over keys that something is stored of, by stage; perhaps no manifest yet."""
+        """Iterate over the artifacts there, by stage; some may have no manifest yet."""
         stages = self._folders("") if stage is None else [stage]
         for name in filter(is_stage, stages):
             yield from (Reference(name, key) for key in self._folders(name) if is_key(key))
@@ -110,7 +110,7 @@ class Remote:
     def inventories(
         self, stage: str | None = None
     ) -> Iterator[tuple[Reference, Inventory | DamagedArtifactError]]:
-        """Iterate over the artifacts there, by stage and key; of damaged ones, what is wrong."""
+        """Iterate over the artifacts there, by stage and key; damaged ones give their error."""
 
         def read(reference: Reference) -> Inventory | DamagedArtifactError | None:
             try:
@@ -124,7 +124,7 @@ class Remote:
                 if found is not None:
                     yield reference, found
 
-    def listing(self, folder: str) -> dict[str, Stored]:
+    def listing(self, folder: str) -> dict[str, StoredObject]:
         """Return the objects below a folder, by name from it."""
         import obstore
 
@@ -133,11 +133,11 @@ class Remote:
             for objects in obstore.list(self._objects, folder):
                 for entry in objects:
                     name = entry["path"].removeprefix(f"{folder}/")
-                    found[name] = Stored(entry["size"], (entry["e_tag"] or "").strip('"'))
+                    found[name] = StoredObject(entry["size"], (entry["e_tag"] or "").strip('"'))
         return found
 
     def send(self, name: str, path: Path) -> None:
-        """Store a file; it is there whole or not at all."""
+        """Store a file, whole or not at all."""
         import obstore
 
         with self._explained():
@@ -151,7 +151,7 @@ class Remote:
             )
 
     def seal(self, reference: Reference, inventory: Inventory, *, anew: bool) -> bool:
-        """Store the manifest, by which the artifact is there; false if there is one already."""
+        """Store the manifest, which publishes the artifact; False if there is one already."""
         import obstore
         from obstore.exceptions import AlreadyExistsError
 
@@ -206,18 +206,18 @@ class Remote:
         if size != n_bytes:
             raise FlawedObjectError(f"has {size} bytes, not {n_bytes}")
 
-    def failed(self, way: Way) -> None:
-        """Leave the remote alone for a while, in reading or in writing; each time for longer."""
-        self._rests_until[way] = monotonic() + self._rest_s.get(way, REST_S)
-        self._rest_s[way] = 2 * self._rest_s.get(way, REST_S)
+    def failed(self, direction: Direction) -> None:
+        """Leave the remote alone for a while, for reading or for writing; longer each time."""
+        self._rests_until[direction] = monotonic() + self._rest_s.get(direction, REST_S)
+        self._rest_s[direction] = 2 * self._rest_s.get(direction, REST_S)
 
-    def worked(self, way: Way) -> None:
-        """Forget what failed."""
-        self._rest_s.pop(way, None)
+    def worked(self, direction: Direction) -> None:
+        """Forget earlier failures."""
+        self._rest_s.pop(direction, None)
 
-    def rests(self, way: Way) -> bool:
-        """Whether it is left alone."""
-        return monotonic() < self._rests_until.get(way, 0.0)
+    def rests(self, direction: Direction) -> bool:
+        """True while the remote is left alone."""
+        return monotonic() < self._rests_until.get(direction, 0.0)
 
     @cached_property
     def _objects(self) -> ObjectStore:

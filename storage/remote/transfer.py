@@ -1,7 +1,7 @@
-"""What a folder of artifacts and a remote send each other; what is cut off, the next call goes on.
+"""Transfer of artifacts between a folder and a remote; an interrupted call can be repeated.
 
-`fetched` and `sent` are for a run, which goes on without the remote; `push`, `pull` and `verify`
-are for whoever asks for them.
+`fetched` and `sent` serve a run, which goes on if the remote fails. `push`, `pull` and `verify`
+raise errors.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from storage.files import (
 )
 from storage.folder import StoreFolder
 from storage.recipe import Reference
-from storage.remote.inventory import Entry, Inventory
-from storage.remote.objects import N_CONNECTIONS, FlawedObjectError, Remote, Stored
+from storage.remote.inventory import FileEntry, Inventory
+from storage.remote.objects import N_CONNECTIONS, FlawedObjectError, Remote, StoredObject
 from storage.verification import Problem, problems, remove_strays
 
 T = TypeVar("T")
@@ -39,16 +39,16 @@ _LISTED = 10
 
 
 class Transfer(NamedTuple):
-    """What was done to have an artifact at the other place.
+    """What became of the transfer of an artifact.
 
     Attributes
     ----------
     reference : Reference
         The artifact.
     outcome : {'moved', 'there', 'other', 'missing'}
-        Sent or fetched; there before; there before with other values; not to be had.
+        Sent or fetched; there before; there before with other values; not found.
     n_files, n_bytes : int
-        What was sent or fetched now.
+        Files and bytes sent or fetched now.
     """
 
     reference: Reference
@@ -60,7 +60,7 @@ class Transfer(NamedTuple):
 def fetched(
     folder: StoreFolder, remote: Remote, reference: Reference, log: Callable[[str], None]
 ) -> Artifact | None:
-    """Fetch what a run looks for and the remote has; where that fails, go on without."""
+    """Fetch an artifact for a run; None if it is not there or that fails."""
     if remote.rests("read"):
         return None
     try:
@@ -79,7 +79,7 @@ def fetched(
 def sent(
     folder: StoreFolder, remote: Remote, reference: Reference, log: Callable[[str], None]
 ) -> None:
-    """Send what a run published, and what it was made from; where that fails, go on without."""
+    """Send an artifact that a run published, and its inputs; log it if that fails."""
     if remote.rests("write"):
         return
     try:
@@ -101,7 +101,7 @@ def sent(
 def _inputs_to_send(
     folder: StoreFolder, remote: Remote, reference: Reference
 ) -> Iterable[Reference]:
-    # What is there was sent after what it was made from.
+    # An artifact that is there was sent after its inputs.
     if reference in remote.known or remote.inventory(reference) is not None:
         return ()
     here = folder.find_here(reference)
@@ -111,7 +111,7 @@ def _inputs_to_send(
 def push(
     folder: StoreFolder, remote: Remote, references: Iterable[Reference], *, replace: bool
 ) -> Iterator[Transfer]:
-    """Send artifacts, each after what it was made from, as `Store.push` says."""
+    """Send artifacts, each after its inputs, as `Store.push` documents."""
     chosen = list(references)
 
     def inputs(reference: Reference) -> Iterable[Reference]:
@@ -125,7 +125,7 @@ def push(
 def pull(
     folder: StoreFolder, remote: Remote, references: Iterable[Reference]
 ) -> Iterator[Transfer]:
-    """Fetch artifacts, each after what it was made from, as `Store.pull` says."""
+    """Fetch artifacts, each after its inputs, as `Store.pull` documents."""
     chosen, inventories = list(references), dict[Reference, Inventory | None]()
 
     def inputs(reference: Reference) -> Iterable[Reference]:
@@ -149,7 +149,7 @@ def pull(
 def verify(
     remote: Remote, references: Iterable[Reference] | None
 ) -> Iterator[tuple[Reference, list[Problem]]]:
-    """Read artifacts of the remote back, as `Store.verify_remote` says."""
+    """Check artifacts in the remote, as `Store.verify_remote` documents."""
     for reference in remote.references() if references is None else references:
         try:
             inventory = remote.inventory(reference)
@@ -184,7 +184,7 @@ def _pull(
         if folder.find_here(reference) is not None:
             return Transfer(reference, "there")
         destination = folder.path(reference)
-        # Not the folder of an interrupted run: what is fetched is of one origin.
+        # Not the folder of an interrupted run, which would mix files of two machines.
         arriving = destination.with_name(f"{reference.key}.fetched{TEMPORARY_SUFFIX}")
         done = fetch(remote, reference, inventory, arriving)
         publish(arriving, destination, folder.trash)
@@ -204,7 +204,7 @@ def _missing(remote: Remote, reference: Reference) -> MissingArtifactError:
 def _in_order(
     references: Iterable[Reference], inputs: Callable[[Reference], Iterable[Reference]]
 ) -> list[Reference]:
-    """Return the references and what they were made from, each once and after its inputs."""
+    """Return the references and all their inputs, each once and after its own inputs."""
     order: dict[Reference, None] = {}
     seen: set[Reference] = set()
     pending = [(reference, False) for reference in reversed(list(references))]
@@ -231,14 +231,14 @@ def send(
     artifact : Artifact
         What is here.
     check : bool
-        Read it back first as `problems` does; what was published just now was.
+        Read it back first; not needed right after it was published.
     anew : bool
-        Send every file although it is there, and replace the manifest there.
+        Send every file even if it is there, and replace the manifest.
 
     Raises
     ------
     DamagedArtifactError
-        It is damaged here, or its manifest is there.
+        It is damaged here, or its manifest in the remote is.
     """
     reference = artifact.reference
     if not anew and (other := remote.inventory(reference)):
@@ -258,16 +258,16 @@ def send(
     ]
     _each(lambda name: remote.send(f"{folder}/{name}", artifact.path / name), missing)
     if not remote.seal(reference, inventory, anew=anew):
-        # Somebody else was faster.
+        # Another machine was faster.
         return send(remote, artifact)
     n_bytes = sum(inventory.files[name].n_bytes for name in missing)
     return Transfer(reference, "moved", len(missing), n_bytes)
 
 
-def _is_whole(stored: Stored, entry: Entry, path: Path) -> bool:
-    """True if an object that an interrupted call left is the file.
+def _is_whole(stored: StoredObject, entry: FileEntry, path: Path) -> bool:
+    """True if an object that an interrupted call left has the bytes of the file.
 
-    The name of its folder says which bytes it should have; S3 tells the MD5 of those it has.
+    They are compared by size and, where the entity tag is one, by MD5.
     """
     if stored.n_bytes != entry.n_bytes:
         return False
@@ -277,7 +277,7 @@ def _is_whole(stored: Stored, entry: Entry, path: Path) -> bool:
 
 
 def fetch(remote: Remote, reference: Reference, inventory: Inventory, path: Path) -> Transfer:
-    """Fetch an artifact into a folder, where an interrupted call may have left some of it.
+    """Fetch an artifact into a folder, which may hold files of an interrupted call.
 
     Raises
     ------
@@ -301,7 +301,7 @@ def fetch(remote: Remote, reference: Reference, inventory: Inventory, path: Path
         if not damage:
             write_atomically(path / MANIFEST, sealed(inventory.manifest))
             remove_strays(path, inventory.manifest)
-            # Also what every digest agrees with, but was not whole where it came from.
+            # It may have been sent damaged, with digests that agree.
             found = problems(Artifact(reference, path))
             damage = [f"{problem.name}: {problem.message}" for problem in found]
     if damage:
@@ -311,7 +311,7 @@ def fetch(remote: Remote, reference: Reference, inventory: Inventory, path: Path
 
 
 def _remote_problems(remote: Remote, reference: Reference, inventory: Inventory) -> list[Problem]:
-    """Read every object of an artifact back, and return what is wrong."""
+    """Read every object of an artifact back, and return the problems."""
     folder = f"{reference}/{inventory.folder}"
 
     def check(name: str) -> Problem | None:
@@ -321,8 +321,8 @@ def _remote_problems(remote: Remote, reference: Reference, inventory: Inventory)
     return list(filter(None, _each(check, inventory.files)))
 
 
-def _receive(remote: Remote, name: str, entry: Entry, path: Path | None) -> str | None:
-    """Fetch one object, to `path` if given; return what is wrong with it."""
+def _receive(remote: Remote, name: str, entry: FileEntry, path: Path | None) -> str | None:
+    """Fetch one object, to `path` if given; return its problem, if there is one."""
     digest = hashlib.sha256()
     try:
         with _written(path) as write:

@@ -1,4 +1,4 @@
-"""The remote that a URL names; credentials come from where AWS's own tools take them."""
+"""The remote that a URL names; credentials come from the same places as for AWS's own tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CREDENTIALS_STAY = timedelta(minutes=5)  # botocore renews them sooner than the
 
 @functools.cache
 def open_remote(url: str) -> Remote:
-    """Return the remote of a URL, without asking anything of it yet.
+    """Return the remote of a URL, without connecting to it yet.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def open_remote(url: str) -> Remote:
     Raises
     ------
     RemoteURLError
-        It is no such URL, holds what may be a secret, or needs a package that is not installed.
+        It is no such URL, may hold a secret, or needs a package that is not installed.
     """
     try:
         parts = urlsplit(url)

@@ -153,7 +153,7 @@ def test_other_chunks_of_the_same_values_are_no_difference(
     assert again.made == [1]
     assert mended.rows_per_block("ok") == 6
     assert mended.run["repaired"]["differs"] == []
-    assert "came out otherwise" not in caplog.text
+    assert "came out differently" not in caplog.text
 
 
 def test_what_was_not_made_in_blocks_is_removed(store: Store, blocks: Artifact) -> None:
@@ -190,7 +190,7 @@ def test_other_values_than_before_are_told(
     with caplog.at_level(logging.WARNING, "storage.repair"):
         mended = store.get_or_create(RECIPE, Blocks(offset=1e-9)).artifact
     assert mended.run["repaired"]["differs"] == ["x", "y"]
-    assert "x, y came out otherwise" in caplog.text
+    assert "x, y came out differently" in caplog.text
     assert mended.array("x")[4].tolist() == [2 + 1e-9] * 2
 
 

@@ -139,7 +139,7 @@ class TestRoundTrip:
         for ask in (there.pull, there.verify_remote):
             with pytest.raises(MissingArtifactError, match=r"is not in \S+; see what is there"):
                 list(ask([recipe.reference]))
-        with pytest.raises(MissingArtifactError, match=r"Nor was it to be had from \S+\.$"):
+        with pytest.raises(MissingArtifactError, match="could not be fetched from"):
             there.open(recipe.reference)
 
     def test_inputs_come_first(self, here: Store, there: Store) -> None:
