@@ -23,7 +23,8 @@ from storage import (
     write_block,
     write_block_note,
 )
-from storage.blocks import DEFAULT_BLOCK_BYTES, Layout, raw_bytes
+from storage.blocks import DEFAULT_BLOCK_BYTES, Layout, StoredArray, raw_bytes
+from tests.storage.artifacts import interrupted
 
 DTYPES = ["bool", "float16", "float32", "float64"]
 DTYPES += [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
@@ -83,8 +84,6 @@ def test_rows_read_only_their_blocks(
     artifact = store.get_or_create(
         recipe, lambda writer: writer.put_array("x", values, rows_per_block=10)
     ).artifact
-    from storage.blocks import StoredArray
-
     read: list[int] = []
     read_block = StoredArray.read_block
 
@@ -105,35 +104,33 @@ def test_rows_that_are_no_rows(store: Store, recipe: Recipe, rows: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "values", "message"),
+    ("block", "values"),
     [
-        (0, np.zeros((3, 2), np.float32), r"block 0 of array 'x' takes float32 of shape \(4, 2\)"),
-        (2, np.zeros((4, 2), np.float32), r"takes float32 of shape \(2, 2\)"),
-        (0, np.zeros((4, 3), np.float32), r"but got float32 of shape \(4, 3\)"),
-        (0, np.zeros((4, 2), np.float64), "but got float64"),
-        (3, np.zeros((4, 2), np.float32), "block 3 is not one of the 3 blocks"),
-        (-1, np.zeros((4, 2), np.float32), "block -1 is not"),
+        (0, np.zeros((3, 2), np.float32)),
+        (2, np.zeros((4, 2), np.float32)),
+        (0, np.zeros((4, 3), np.float32)),
+        (0, np.zeros((4, 2), np.float64)),
+        (3, np.zeros((4, 2), np.float32)),
+        (-1, np.zeros((4, 2), np.float32)),
     ],
 )
 def test_wrong_block_is_refused_and_nothing_written(
-    store: Store, recipe: Recipe, block: int, values: np.ndarray, message: str
+    store: Store, recipe: Recipe, block: int, values: np.ndarray
 ) -> None:
     def create(writer: Writer) -> None:
         writer.array("x", shape=(10, 2), dtype=np.float32, rows_per_block=4)
-        with pytest.raises(BlockError, match=message):
+        with pytest.raises(BlockError, match=f"block {block} "):
             write_block(writer.path, "x", block, values)
         assert writer.pending_blocks("x") == [0, 1, 2]
-        raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        store.get_or_create(recipe, create)
+    interrupted(store, recipe, create)
 
 
 def test_undeclared_array(store: Store, recipe: Recipe) -> None:
     def create(writer: Writer) -> None:
-        with pytest.raises(BlockError, match=r"call Writer.array first"):
+        with pytest.raises(BlockError, match="'x'"):
             writer.pending_blocks("x")
-        with pytest.raises(BlockError, match=r"call Writer.array first"):
+        with pytest.raises(BlockError, match="Writer"):
             write_block(writer.path, "x", 0, np.zeros(1))
         writer.put_array("x", np.zeros(1))
         with pytest.raises(BlockError, match="already declared"):
@@ -143,27 +140,26 @@ def test_undeclared_array(store: Store, recipe: Recipe) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "options", "message"),
+    ("values", "rows_per_block", "named"),
     [
-        (np.array(["a"]), {}, "has dtype <U1"),
-        (np.zeros(2, complex), {}, "has dtype complex128"),
-        (np.array(1.0), {}, r"has shape \(\): give at least one dimension"),
-        (np.zeros(2), {"rows_per_block": 0}, "rows_per_block is 0"),
+        (np.array(["a"]), None, "<U1"),
+        (np.zeros(2, complex), None, "complex128"),
+        (np.array(1.0), None, "shape"),
+        (np.zeros(2), 0, "rows_per_block is 0"),
     ],
 )
 def test_arrays_that_cannot_be_stored(
-    store: Store, recipe: Recipe, values: np.ndarray, options: dict[str, int], message: str
+    store: Store, recipe: Recipe, values: np.ndarray, rows_per_block: int | None, named: str
 ) -> None:
-    with pytest.raises(BlockError, match=message):
-        store.get_or_create(recipe, lambda writer: writer.put_array("x", values, **options))
+    with pytest.raises(BlockError, match=named):
+        store.get_or_create(
+            recipe, lambda writer: writer.put_array("x", values, rows_per_block=rows_per_block)
+        )
 
 
-def test_block_too_large_for_the_codecs() -> None:
-    with pytest.raises(BlockError, match="at most 2147483647 bytes"):
+def test_size_of_blocks() -> None:
+    with pytest.raises(BlockError, match="2147483647 bytes"):  # too large for the codecs
         Layout.declare("x", (2**20, 2**10), np.float64, 2**18)
-
-
-def test_default_blocks_are_near_four_mebibytes() -> None:
     layout = Layout.declare("x", (100_000, 1280), np.float32, None)
     assert DEFAULT_BLOCK_BYTES / 2 < layout.rows_per_block * 1280 * 4 <= DEFAULT_BLOCK_BYTES
     assert Layout.declare("x", (3, 2), np.float32, None).rows_per_block == 3
@@ -212,16 +208,6 @@ class TestNotesThatEveryBlockHas:
         write_block_note(writer.path, "of", block, value)
         write_block(writer.path, "x", block, np.full(2, value))
 
-    def interrupt(
-        self, store: Store, recipe: Recipe, then: Callable[[Writer, list[int]], None]
-    ) -> None:
-        def create(writer: Writer) -> None:
-            then(writer, self.begin(writer))
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            store.get_or_create(recipe, create)
-
     def test_a_note_that_is_lost_before_all_are_read_is_missed(
         self, store: Store, recipe: Recipe
     ) -> None:
@@ -234,21 +220,21 @@ class TestNotesThatEveryBlockHas:
         with pytest.raises(DamagedArtifactError, match=r"1\.note is missing\. Run again"):
             store.get_or_create(recipe, create)
         seen: list[int] = []
-        self.interrupt(store, recipe, lambda writer, pending: seen.extend(pending))
+        interrupted(store, recipe, lambda writer: seen.extend(self.begin(writer)))
         assert seen == [1]
 
     def test_a_new_note_never_stands_for_an_old_chunk(self, store: Store, recipe: Recipe) -> None:
-        def all_but_a_note(writer: Writer, pending: list[int]) -> None:
-            for block in pending:
+        def all_but_a_note(writer: Writer) -> None:
+            for block in self.begin(writer):
                 self.make(writer, block, 1)
             (writer.path / "notes/of/2.note").unlink()
 
-        def killed_after_the_note(writer: Writer, pending: list[int]) -> None:
-            assert pending == [2]
+        def killed_after_the_note(writer: Writer) -> None:
+            assert self.begin(writer) == [2]
             write_block_note(writer.path, "of", 2, 5)
 
-        self.interrupt(store, recipe, all_but_a_note)
-        self.interrupt(store, recipe, killed_after_the_note)
+        interrupted(store, recipe, all_but_a_note)
+        interrupted(store, recipe, killed_after_the_note)
 
         def create(writer: Writer) -> None:
             assert self.begin(writer) == [2]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 from storage import Recipe, Store, StoreAccessError, Writer, files
 from storage.unfinished import load_checkpoint
+from tests.storage.artifacts import flip, interrupted, tree
 
 RECIPE = Recipe("train", "1", {"alpha": 0.1})
 STATE = {
@@ -21,27 +21,14 @@ STATE = {
 }
 
 
-class Killed(BaseException):
-    pass
-
-
-def attempt(store: Store, create: Any) -> Path:
-    """Call `create`, which is killed, and return what it left."""
-    with pytest.raises(Killed):
-        store.get_or_create(RECIPE, create)
-    path = store.path(RECIPE.reference)
-    return path.with_name(path.name + ".partial")
-
-
-def save_and_die(writer: Writer) -> None:
+def save(writer: Writer) -> None:
     assert writer.load_checkpoint("training") is None
     writer.save_checkpoint("training", {"codes": np.zeros(2)})
     writer.save_checkpoint("training", STATE)
-    raise Killed
 
 
 def test_the_last_checkpoint_is_found_and_not_published(store: Store) -> None:
-    attempt(store, save_and_die)
+    interrupted(store, RECIPE, save)
     found: list[Any] = []
 
     def go_on(writer: Writer) -> None:
@@ -56,21 +43,16 @@ def test_the_last_checkpoint_is_found_and_not_published(store: Store) -> None:
     for name, array in STATE.items():
         assert state[name].dtype == array.dtype
         np.testing.assert_array_equal(state[name], array)
-    names = {path.name for path in artifact.path.rglob("*") if path.is_file()}
-    assert names == {"done.txt", "manifest.json", "run.json"}
-    assert not (artifact.path / "checkpoints").exists()
+    assert tree(artifact.path).keys() == {"files/done.txt", "manifest.json", "run.json"}
     assert store.verify() == []
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "another file"])
+@pytest.mark.parametrize("damage", ["cut", "emptied", "another file"])
 def test_a_damaged_checkpoint_is_as_good_as_none(store: Store, damage: str) -> None:
-    partial = attempt(store, save_and_die)
+    partial = interrupted(store, RECIPE, save)
     (path,) = partial.glob("checkpoints/*")
-    data = bytearray(path.read_bytes())
-    if damage == "flipped":
-        data[data.index(np.float32(11).tobytes())] ^= 1
-    kept = {"cut": data[:-30], "emptied": b"", "another file": b"codes"}.get(damage, data)
-    path.write_bytes(bytes(kept))
+    data = path.read_bytes()
+    path.write_bytes({"cut": data[:-30], "emptied": b"", "another file": b"codes"}[damage])
 
     def go_on(writer: Writer) -> None:
         assert writer.load_checkpoint("training") is None
@@ -82,19 +64,17 @@ def test_a_damaged_checkpoint_is_as_good_as_none(store: Store, damage: str) -> N
 
 def test_no_flipped_byte_of_a_checkpoint_passes(store: Store) -> None:
     """Headers too, which the checksums of the format do not guard."""
-    partial = attempt(store, save_and_die)
+    partial = interrupted(store, RECIPE, save)
     (path,) = partial.glob("checkpoints/*")
-    intact = path.read_bytes()
     assert load_checkpoint(partial, "training") is not None
-    for position in range(0, len(intact), 7):
-        data = bytearray(intact)
-        data[position] ^= 1 << position % 8
-        path.write_bytes(data)
+    for position in range(0, path.stat().st_size, 7):
+        intact = flip(path, position, position % 8)
         assert load_checkpoint(partial, "training") is None, position
+        path.write_bytes(intact)
 
 
 def test_force_starts_anew(store: Store) -> None:
-    attempt(store, save_and_die)
+    interrupted(store, RECIPE, save)
 
     def start(writer: Writer) -> None:
         assert writer.load_checkpoint("training") is None

@@ -18,6 +18,7 @@ from storage import (
     write_block,
     write_block_note,
 )
+from tests.storage.artifacts import Killed, flip, interrupted, tree
 
 RECIPE = Recipe("blocks", "1")
 N_BLOCKS = 5
@@ -45,21 +46,12 @@ class Blocks:
 
 
 def contents(artifact: Artifact) -> dict[str, bytes]:
-    paths = [path for path in artifact.path.rglob("*") if path.is_file()]
-    return {
-        str(p.relative_to(artifact.path)): p.read_bytes() for p in paths if p.name != "run.json"
-    }
+    return tree(artifact.path, without="run.json")
 
 
 @pytest.fixture
 def blocks(store: Store) -> Artifact:
     return store.get_or_create(RECIPE, Blocks()).artifact
-
-
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
 
 
 def chunk(artifact: Artifact, name: str, block: int) -> Path:
@@ -168,13 +160,11 @@ def test_what_was_not_made_in_blocks_is_removed(store: Store, blocks: Artifact) 
 def test_an_unfinished_one_gives_way_to_what_is_repaired(store: Store, blocks: Artifact) -> None:
     before = contents(blocks)
 
-    def fail(writer: Writer) -> None:
+    def begin(writer: Writer) -> None:
         writer.array("x", shape=(9, 2), dtype="float64", rows_per_block=2)
         write_block(writer.path, "x", 0, np.full((2, 2), 7.0))
-        raise RuntimeError
 
-    with pytest.raises(RuntimeError):
-        store.get_or_create(RECIPE, fail, force=True)
+    interrupted(store, RECIPE, begin, force=True)
     chunk(blocks, "x", 2).unlink()
     store.repair()
     create = Blocks()
@@ -194,14 +184,13 @@ def test_other_values_than_before_are_told(
     assert mended.array("x")[4].tolist() == [2 + 1e-9] * 2
 
 
-class Killed(BaseException):
-    pass
-
-
-def test_a_kill_between_sealing_and_publishing_costs_nothing(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_kill_between_sealing_and_publishing(
+    store: Store, monkeypatch: pytest.MonkeyPatch, damaged: bool
 ) -> None:
-    def killed(*arguments: object) -> None:
+    def killed(folder: Path, *arguments: object) -> None:
+        if damaged:
+            flip(folder / "arrays/y/c.1.0")
         raise Killed
 
     with monkeypatch.context() as patch:
@@ -211,22 +200,15 @@ def test_a_kill_between_sealing_and_publishing_costs_nothing(
     assert list(store.references()) == []
     create = Blocks()
     artifact = store.get_or_create(RECIPE, create).artifact
-    assert create.made == []
+    # It costs nothing; if it is damaged, all blocks, since their notes are gone.
+    assert create.made == (list(range(N_BLOCKS)) if damaged else [])
     assert artifact.json("skipped.json")["4"] == ["4.png"]
     assert store.verify() == []
 
 
 @pytest.mark.parametrize("damage", ["note", "no note", "chunk"])
-def test_damage_to_what_a_killed_call_left(
-    store: Store, monkeypatch: pytest.MonkeyPatch, damage: str
-) -> None:
-    def killed(writer: Writer) -> None:
-        Blocks()(writer)
-        raise Killed
-
-    with pytest.raises(Killed):
-        store.get_or_create(RECIPE, killed)
-    partial = store.path(RECIPE.reference).with_name(RECIPE.key + ".partial")
+def test_damage_to_what_a_killed_call_left(store: Store, damage: str) -> None:
+    partial = interrupted(store, RECIPE, Blocks())
     note = partial / "notes/skipped/2.note"
     create = Blocks()
     if damage == "note":
@@ -242,21 +224,3 @@ def test_damage_to_what_a_killed_call_left(
     assert create.made == [2]
     whole = Store(store.root / "whole").get_or_create(RECIPE, Blocks()).artifact
     assert contents(artifact) == contents(whole)
-
-
-def test_damage_after_sealing_is_not_published(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def killed(folder: Path, *arguments: object) -> None:
-        flip(folder / "arrays/y/c.1.0")
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr("storage.store.publish", killed)
-        with pytest.raises(Killed):
-            store.get_or_create(RECIPE, Blocks())
-    # Its notes are gone, so that all blocks are made again.
-    create = Blocks()
-    store.get_or_create(RECIPE, create)
-    assert create.made == list(range(N_BLOCKS))
-    assert store.verify() == []

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from storage import Artifact, Recipe, Store, StoreAccessError, Writer, files
+from storage import Artifact, Recipe, Store, Writer, files, write_block
+from tests.storage.artifacts import interrupted
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = Recipe("blocks", "1")
@@ -105,21 +106,6 @@ def test_collecting_makes_room_where_there_is_none(
     assert store.verify() == []
 
 
-@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EDQUOT])
-def test_errors_of_the_disk_say_what_to_do(
-    store: Store, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    def fail(descriptor: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(files.os, "fsync", fail)
-        with pytest.raises(StoreAccessError, match=rf"{os.strerror(number)}\. \w+ .*: |again"):
-            make(store, BLOCKS)
-    assert store.find(BLOCKS.reference) is None
-    assert make(store, BLOCKS).array("x").tolist() == list(range(9))
-
-
 def test_a_file_that_vanishes_while_the_folder_is_flushed(tmp_path: Path) -> None:
     """A worker that was given up may write its block once more."""
     (tmp_path / "gone").symlink_to("nowhere")
@@ -187,15 +173,11 @@ def test_a_store_goes_on_where_it_is_copied_to(
 ) -> None:
     artifact = store.get_or_create(recipe, create).artifact
 
-    def killed(writer: Writer) -> None:
+    def begin(writer: Writer) -> None:
         writer.array("x", shape=(4,), dtype="int64", rows_per_block=2)
-        from storage import write_block
-
         write_block(writer.path, "x", 0, np.array([0, 1]))
-        raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        store.get_or_create(BLOCKS, killed)
+    interrupted(store, BLOCKS, begin)
     copy = Store(shutil.copytree(store.root, tmp_path / "another" / "place"))
     shutil.rmtree(store.root)
     assert copy.verify() == []
@@ -204,8 +186,6 @@ def test_a_store_goes_on_where_it_is_copied_to(
 
     def go_on(writer: Writer) -> None:
         writer.array("x", shape=(4,), dtype="int64", rows_per_block=2)
-        from storage import write_block
-
         assert writer.pending_blocks("x") == [1]
         write_block(writer.path, "x", 1, np.array([2, 3]))
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import botocore.session
@@ -84,12 +83,6 @@ def serving(**environment: str) -> Iterator[Server]:
             process.kill()
             if reader.ident:
                 reader.join()
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def objects(remote: Remote) -> dict[str, bytes]:

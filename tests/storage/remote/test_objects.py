@@ -25,7 +25,8 @@ from storage import (
 from storage.remote.inventory import Inventory
 from storage.remote.objects import PART_BYTES
 from storage.remote.transfer import send
-from tests.storage.remote.remotes import objects, problems_there, tree
+from tests.storage.artifacts import tree
+from tests.storage.remote.remotes import objects, problems_there
 
 
 def put(remote: Remote, name: str, data: bytes) -> None:

@@ -17,7 +17,8 @@ from obstore.store import MemoryStore
 
 from storage import DamagedArtifactError, Recipe, Reference, Remote, Store, Writer
 from storage.remote.inventory import Inventory
-from tests.storage.remote.remotes import objects, problems_there, tree
+from tests.storage.artifacts import tree
+from tests.storage.remote.remotes import objects, problems_there
 
 RECIPE = Recipe("anything", "1")
 DTYPES = ("bool", "uint8", "int64", "float32", "float64")
