@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,7 @@ def test_what_may_hold_a_secret_is_refused_and_not_repeated(url: str) -> None:
     while shown:
         assert SECRET not in str(shown)
         shown = shown.__cause__
-    assert (
-        "s3://" in str(caught.value)
-        or "file:///" in str(caught.value)
-        or "AWS_" in str(caught.value)
-    )
+    assert any(form in str(caught.value) for form in ("s3://", "file:///", "AWS_"))
 
 
 @pytest.mark.parametrize(
@@ -94,8 +91,6 @@ def test_the_extra_is_named_where_it_is_missing(
 class TestAWSConfiguration:
     @pytest.fixture(autouse=True)
     def nothing_set(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        import os
-
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             monkeypatch.delenv(name)
         monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -103,11 +98,14 @@ class TestAWSConfiguration:
         monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
 
     def test_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-        monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
-        monkeypatch.setenv("AWS_REGION", "eu-west-3")
-        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "https://minio.example")
+        for name, value in {
+            "ACCESS_KEY_ID": "id",
+            "SECRET_ACCESS_KEY": SECRET,
+            "SESSION_TOKEN": "token",
+            "REGION": "eu-west-3",
+            "ENDPOINT_URL_S3": "https://minio.example",
+        }.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
         config, credentials = _aws()
         assert (config["region"], config["endpoint"]) == ("eu-west-3", "https://minio.example")
         assert self.keys(credentials) == ("id", SECRET, "token")
