@@ -103,21 +103,6 @@ def build_parser() -> argparse.ArgumentParser:
         help="map, or rank_k with k among evaluation.ranks (default rank_1)",
     )
 
-    rehearse = experiment_command(
-        "rehearse",
-        "run an experiment on made pictures, and say what the whole data set would take",
-    )
-    rehearse.add_argument(
-        "--samples", type=int, default=2000, metavar="N", help="pictures to make (default 2000)"
-    )
-    rehearse.add_argument(
-        "--minutes",
-        type=float,
-        default=30.0,
-        metavar="M",
-        help="leave the run with all of them out if a quarter says it takes longer (default 30)",
-    )
-
     reproduce = command(
         "reproduce", "reproduce", "rebuild the paper's tables and figures on a data set, a page"
     )

@@ -1,29 +1,54 @@
-"""Prefect's server: started or found before a flow runs, and ended with this process."""
+"""Prefect's server: found or started before a flow runs, and ended with this process."""
 
 from __future__ import annotations
 
+import atexit
+import importlib
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from cppcl.errors import CppclError
-from deployments.guard import guarded, sessions_of_their_own
 from deployments.terminal import Terminal
 
+START_SECONDS = 120.0
+STOP_SECONDS = 5.0
+IDLE_SERVICES = (
+    *("SCHEDULER", "LATE_RUNS", "FOREMAN", "PAUSE_EXPIRATIONS", "CANCELLATION_CLEANUP"),
+    "REPOSSESSOR",
+)
+"""Services that look after deployments; a server for one run must not touch those of others."""
 
-@contextmanager
-def prefect_ready(terminal: Terminal, workspace: Path, *, verbose: bool) -> Iterator[None]:
-    """Make a server answer, so that flows can be imported and run within the ``with`` block.
+# Becomes the program that is its second argument, which the kernel then kills when the process
+# that is its first argument ends, however that ends. Where that has ended already, ends at once.
+END_WITH_PARENT = """
+import ctypes, os, signal, sys
+if sys.platform == "linux":
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != int(sys.argv[1]):
+        sys.exit(1)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def prepare_prefect(terminal: Terminal, workspace: Path, *, verbose: bool) -> None:
+    """Make a server answer, so that flows can be imported and run in this process.
+
+    Call it in the main thread: the server ends with the thread that starts it.
 
     Parameters
     ----------
     terminal : Terminal
-        Where it is told.
+        Shows messages.
     workspace : path
         Takes Prefect's records where its home cannot be written.
     verbose : bool
-        Whether Prefect's log is shown.
+        Show Prefect's log.
 
     Raises
     ------
@@ -36,14 +61,18 @@ def prefect_ready(terminal: Terminal, workspace: Path, *, verbose: bool) -> Iter
     terminal.message("starting Prefect")
     if home := move_home(workspace):
         terminal.message(f"Prefect's home cannot be written; it is {home} for this run")
-    with guarded(reach_server()):
-        yield
+    from prefect.settings import get_current_settings
+
+    if url := get_current_settings().api.url:
+        check_server(url)
+    else:
+        start_server()
 
 
 def move_home(workspace: Path) -> Path | None:
-    """Let Prefect keep its records in the workspace where its home cannot be written.
+    """Keep Prefect's records in the workspace if its home cannot be written.
 
-    Prefect starts its server again and again there, and says nothing.
+    Otherwise its server would fail to start without a message.
     """
     try:
         home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect").expanduser()
@@ -57,8 +86,28 @@ def move_home(workspace: Path) -> Path | None:
     return home
 
 
-def reach_server() -> int | None:
-    """Start or find Prefect's server; returns its process id if it is a child of this one.
+def check_server(url: str) -> None:
+    """Raise `CppclError` if the server that the user has set does not answer."""
+    import httpx
+    from prefect.client.orchestration import get_client
+
+    try:
+        with get_client(sync_client=True) as client:
+            problem = client.api_healthcheck()
+    except (RuntimeError, ValueError, OSError, httpx.HTTPError) as error:
+        problem = error
+    if problem is not None:
+        raise CppclError(
+            f"no Prefect server answers at PREFECT_API_URL={url} ({problem}); start it with "
+            "'prefect server start', or unset the variable"
+        ) from problem
+
+
+def start_server() -> None:
+    """Start a server for this process, wait until it answers, and set it in Prefect.
+
+    It has a session of its own: Ctrl-C, or a signal to the whole process group, must not take it
+    from a run that is ending in order.
 
     Raises
     ------
@@ -66,29 +115,55 @@ def reach_server() -> int | None:
         If it does not answer.
     """
     import httpx
-    from prefect.client.orchestration import get_client
-    from prefect.settings import get_current_settings
 
-    settings = get_current_settings()
-    problem: Exception | None
-    try:
-        with sessions_of_their_own(), get_client(sync_client=True) as client:
-            problem = client.api_healthcheck()
-    except (RuntimeError, ValueError, OSError, httpx.HTTPError) as error:
-        problem = error
-    if problem is None:
-        if settings.api.url:
-            return None
-        from prefect.server.api.server import SubprocessASGIServer
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/api"
+    disabled = {f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in IDLE_SERVICES}
+    server = subprocess.Popen(
+        [
+            *(sys.executable, "-IS", "-c", END_WITH_PARENT, str(os.getpid())),
+            *(sys.executable, "-m", "prefect", "--no-prompt", "server", "start"),
+            *("--host", "127.0.0.1", "--port", str(port), "--no-ui"),
+        ],
+        env={**os.environ, **disabled},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    # Before anything of Prefect is: it then ends after the last events were sent to it.
+    atexit.register(stop_server, server)
+    # The run needs them, and the server needs about as long to start.
+    importlib.import_module("flows.experiment")
+    limit = time.monotonic() + START_SECONDS
+    while server.poll() is None and time.monotonic() < limit:
+        with suppress(httpx.TransportError):
+            if httpx.get(f"{url}/health", trust_env=False).is_success:
+                break
+        time.sleep(0.05)
+    else:
+        from prefect.settings import get_current_settings
 
-        process = SubprocessASGIServer().server_process
-        return process.pid if process else None
-    if settings.api.url:
+        ended = server.poll() is not None
+        stop_server(server)
         raise CppclError(
-            f"no Prefect server answers at PREFECT_API_URL={settings.api.url} ({problem}); start "
-            "it with 'prefect server start', or unset the variable"
-        ) from problem
-    raise CppclError(
-        f"Prefect's server did not start ({problem}); see that {settings.home} can be written "
-        "and has space, or set PREFECT_HOME to another folder"
-    ) from problem
+            "Prefect's server did not start "
+            f"({f'exit code {server.returncode}' if ended else f'in {START_SECONDS:g} s'}); see "
+            f"that {get_current_settings().home} can be written and has space, or set "
+            "PREFECT_HOME to another folder"
+        )
+    from prefect.context import refresh_global_settings_context
+
+    os.environ["PREFECT_API_URL"] = url
+    refresh_global_settings_context()
+
+
+def stop_server(server: subprocess.Popen[bytes]) -> None:
+    """End a server in order if that takes no longer than a few seconds."""
+    server.terminate()
+    try:
+        server.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()

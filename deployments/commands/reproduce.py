@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cppcl.errors import InputError
-from deployments.server import prefect_ready
+from deployments.server import prepare_prefect
 from deployments.terminal import Terminal
 from storage import Artifact, Reference
 from tasks.workspace import Workspace
@@ -25,10 +25,8 @@ def main(options: Namespace) -> int:
     chosen_items(load_reproduction(options.dataset), options.items)
     if options.output is not None and options.output.exists() and not options.output.is_dir():
         raise InputError(f"--output {str(options.output)!r} is a file; give a folder")
-    with (
-        Terminal(sys.stderr) as terminal,
-        prefect_ready(terminal, options.workspace, verbose=options.verbose),
-    ):
+    with Terminal(sys.stderr) as terminal:
+        prepare_prefect(terminal, options.workspace, verbose=options.verbose)
         from flows.reproduction.reproduce import run_reproduction
 
         state = run_reproduction(

@@ -10,7 +10,7 @@ from typing import Any
 from cppcl.report.comparisons import splits_text
 from cppcl.report.published import as_printed
 from cppcl.report.tables import measure_text
-from deployments.server import prefect_ready
+from deployments.server import prepare_prefect
 from deployments.terminal import MISSING, Terminal
 from storage import Reference
 from tasks.workspace import Workspace
@@ -25,10 +25,8 @@ def main(options: Namespace) -> int:
 
     # Wrong options are told before anything heavy starts.
     load_experiment(options.experiment, options.overrides)
-    with (
-        Terminal(sys.stderr) as terminal,
-        prefect_ready(terminal, options.workspace, verbose=options.verbose),
-    ):
+    with Terminal(sys.stderr) as terminal:
+        prepare_prefect(terminal, options.workspace, verbose=options.verbose)
         from flows.experiment import run_experiment
 
         summary: dict[str, Any] = run_experiment(

@@ -9,7 +9,7 @@ from typing import Any
 
 from cppcl.report.sweep import value_text
 from deployments.commands.run import score_text
-from deployments.server import prefect_ready
+from deployments.server import prepare_prefect
 from deployments.terminal import Terminal
 from storage import Reference
 from tasks.workspace import Workspace
@@ -23,10 +23,8 @@ def main(options: Namespace) -> int:
 
     # Wrong options and values are told before anything runs.
     read_sweep(options.experiment, options.options, options.overrides, options.score)
-    with (
-        Terminal(sys.stderr) as terminal,
-        prefect_ready(terminal, options.workspace, verbose=options.verbose),
-    ):
+    with Terminal(sys.stderr) as terminal:
+        prepare_prefect(terminal, options.workspace, verbose=options.verbose)
         from flows.sweep import run_sweep
 
         state = run_sweep(

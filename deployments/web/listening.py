@@ -10,23 +10,30 @@ from cppcl.errors import CppclError, InputError
 from deployments.web.security import Access, access_for
 
 BACKLOG = 128
+SETTINGS: dict[str, Any] = {
+    "http": "h11",
+    "h11_max_incomplete_event_size": 16 * 2**10,
+    "log_level": "warning",
+    "access_log": False,  # it would hold the token
+    "server_header": False,
+    "limit_concurrency": 256,
+    "timeout_keep_alive": 30,
+    "timeout_graceful_shutdown": 5,
+}
+"""Of uvicorn. What these do not limit, such as heads that come slowly, a reverse proxy does."""
 
 
-def serve(
-    make_app: Callable[[Access], Any], host: str, port: int, command: str, **options: Any
-) -> None:
+def serve(make_app: Callable[[Access], Any], host: str, port: int, command: str) -> None:
     """Print the address and answer requests until a signal comes.
 
     Parameters
     ----------
     make_app : callable
-        Gives the application, told who is let in.
+        Makes the application, given who is let in.
     host, port : str, int
-        Where to listen; port 0 is any that is free.
+        Where to listen; port 0 takes any free port.
     command : str
-        Which command of ``cppcl`` this is.
-    **options : Any
-        Further settings of uvicorn.
+        Name of the command of ``cppcl``.
 
     Raises
     ------
@@ -37,41 +44,29 @@ def serve(
     """
     import uvicorn
 
-    from deployments.web.patience import PatientProtocol
-
     with listening_socket(host, port, command) as listener:
         port = listener.getsockname()[1]
         access = access_for(host, port, command)
-        settings: dict[str, Any] = {
-            "http": PatientProtocol,
-            "log_level": "warning",
-            # It would hold the token.
-            "access_log": False,
-            "server_header": False,
-            "limit_concurrency": 256,
-            "timeout_keep_alive": 30,
-            "timeout_graceful_shutdown": 5,
-        }
-        config = uvicorn.Config(make_app(access), **(settings | options))
+        config = uvicorn.Config(make_app(access), **SETTINGS)
         print(address(host, port, access.token), flush=True)
         uvicorn.Server(config).run(sockets=[listener])
 
 
 def check_port(port: int) -> None:
-    """Refuse what is no port (`InputError`)."""
+    """Raise `InputError` if this is not a port."""
     if not 0 <= port < 2**16:
         raise InputError(f"--port {port} must be a number from 0 to 65535")
 
 
 def listening_socket(host: str, port: int, command: str = "annotate") -> socket.socket:
-    """Bind an address now, so that one that cannot be had is told in a sentence."""
+    """Bind an address now, so that a failure gives a short message."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise InputError(f"--host {host}: no address of this machine ({error})") from error
+        raise InputError(f"--host {host}: not an address of this machine ({error})") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)
@@ -79,8 +74,8 @@ def listening_socket(host: str, port: int, command: str = "annotate") -> socket.
     except OSError as error:
         listener.close()
         raise CppclError(
-            f"--host {host} --port {port}: cannot be had ({error.strerror}); is cppcl {command} "
-            "running already? Give another --port, or 0 for any that is free"
+            f"--host {host} --port {port}: not available ({error.strerror}); is cppcl {command} "
+            "running already? Give another --port, or 0 for any free one"
         ) from error
     return listener
 

@@ -24,9 +24,12 @@ from typing import Any
 import numpy as np
 import psutil
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from made_pictures import make_pictures
+
 import tasks.stages.extract
 from cppcl.datasets.emoji import Emoji
-from cppcl.datasets.rehearsal import make_rehearsal_pictures
 from storage import Reference
 from tasks.cluster.scheduling import Finished
 from tasks.cluster.session import cluster_session
@@ -48,13 +51,11 @@ MEMORY = "2GiB"
 
 
 def make_table(folder: Path, n_pictures: int) -> tuple[Workspace, Reference, Path]:
-    """Pictures of a rehearsal and their table: all but a few are images."""
+    """Made pictures and their table: all but a few are images."""
     root = folder / "pictures"
     emoji = Emoji().fetch(folder / "data")
     classes = [f"class {k}" for k in range(50)]
-    make_rehearsal_pictures(
-        root, emoji, classes=classes, n_sketches=len(classes), n_images=n_pictures
-    )
+    make_pictures(root, emoji, classes=classes, n_sketches=len(classes), n_images=n_pictures)
     workspace = Workspace(folder / "workspace")
     options = {"root": root}
     table = fetch_data(workspace=workspace, name="tuberlin", options=options, key_parameters={})
@@ -155,7 +156,7 @@ def seconds_on_workers(
         started = time.perf_counter()
         made = extract(workspace, table, extractor=extractor)
         seconds = time.perf_counter() - started
-    shutil.rmtree(workspace.store.path(made.reference))  # a rehearsal has none to replace
+    shutil.rmtree(workspace.store.path(made.reference))  # a run finds none to replace
     return seconds
 
 

@@ -33,7 +33,7 @@ FLOWS = {
     "cppcl/on-demand": "flows/experiment.py:run_experiment",
     "cppcl-index/nightly": "flows/index.py:update_index",
     "cppcl-retraining/weekly": "flows/promotion.py:retrain",
-    "cppcl-extraction/tuberlin-extract": "flows/extraction.py:extract_pictures",
+    "cppcl/tuberlin-extract": "flows/experiment.py:run_experiment",
     "cppcl-reproduce/on-demand": "flows/reproduction/reproduce.py:run_reproduction",
 }
 EVERY_15_SECONDS = "* * * * * */15"

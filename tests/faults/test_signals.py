@@ -6,40 +6,16 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
-from deployments.guard import guarded
+from cppcl.errors import CppclError
+from deployments.server import END_WITH_PARENT, start_server
+from tests.faults.kill_starts import marked, start_marked, wait_until
 
 pytestmark = pytest.mark.flow
-
-ROOT = Path(__file__).parents[2]
-
-
-def marked(mark: str) -> list[str]:
-    """Commands of the processes that inherited a variable with this value."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("CPPCL_TEST_MARK") == mark:
-                found.append(" ".join(process.cmdline()))
-        except psutil.Error:  # ended meanwhile, or another user's
-            continue
-    return found
-
-
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    pause = threading.Event()
-    while not condition() and time.monotonic() < end:
-        pause.wait(0.05)
-    return condition()
 
 
 @pytest.mark.parametrize(
@@ -57,42 +33,47 @@ def test_a_run_that_is_stopped_leaves_no_process(
 ) -> None:
     """With a server and workers of its own, as most users run it."""
     mark, workspace = str(tmp_path), tmp_path / "workspace"
-    environment = {k: v for k, v in os.environ.items() if k != "PREFECT_API_URL"}
-    run = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "deployments.cli", "run", slow_extraction.file),
-            *("--workspace", workspace),
-        ],
-        cwd=ROOT,
-        env={**environment, "CPPCL_TEST_MARK": mark},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        # As in a terminal, also where these tests run in the background, which ignores Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        text=True,
-    )
+    run = start_marked(mark, slow_extraction.file, "--workspace", workspace)
     try:
         blocks = "store/extract/*.partial/arrays/features/c.*"
         assert wait_until(lambda: len(list(workspace.glob(blocks))) >= 3, 120)
         (os.killpg if to_all else os.kill)(run.pid, number)
-        _, told = run.communicate(timeout=30)
-        assert run.returncode == code, told
+        _, message = run.communicate(timeout=30)
+        assert run.returncode == code, message
         assert wait_until(lambda: not marked(mark), 20), marked(mark)
     finally:
         if run.poll() is None:
             os.killpg(run.pid, signal.SIGKILL)
             run.wait()
     if number != signal.SIGKILL:
-        assert told.rstrip().endswith("cppcl: interrupted; what was finished is kept")
-        assert "Traceback" not in told
+        assert message.rstrip().endswith("cppcl: interrupted; what was finished is kept")
+        assert "Traceback" not in message
     assert len(list(workspace.glob(blocks))) >= 3
 
 
-def test_a_guarded_process_outlives_an_ordinary_end() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    with guarded(child.pid), guarded(None):
-        pass
-    assert child.poll() is None
-    child.communicate(b"\n")
-    assert child.returncode == 0
+def test_a_run_that_is_killed_while_prefect_starts_leaves_no_process(tmp_path: Path) -> None:
+    for number in range(2):
+        mark = str(tmp_path / f"{number}")
+        run = start_marked(mark, "emoji", "--workspace", mark)
+        assert wait_until(lambda mark=mark: len(marked(mark)) > 1, 120)
+        if number:
+            assert wait_until(lambda mark=mark: any("-m prefect" in c for c in marked(mark)), 60)
+        run.kill()
+        run.communicate()
+        assert wait_until(lambda mark=mark: not marked(mark), 20), marked(mark)
+
+
+def test_a_child_whose_parent_has_ended_already_ends_too() -> None:
+    child = [sys.executable, "-IS", "-c", END_WITH_PARENT]
+    stopped = subprocess.run([*child, "1", "/bin/echo"], capture_output=True, check=False)
+    assert (stopped.returncode, stopped.stdout) == (1, b"")
+    started = subprocess.run([*child, str(os.getpid()), "/bin/echo"], capture_output=True)
+    assert (started.returncode, started.stdout) == (0, b"\n")
+
+
+def test_a_server_that_cannot_start_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_DATABASE_CONNECTION_URL", f"sqlite+aiosqlite:///{tmp_path}")
+    with pytest.raises(CppclError, match="exit code"):
+        start_server()

@@ -1,4 +1,4 @@
-"""Flows that are deployed: an index, a retraining, an extraction, and what is said of failures."""
+"""Flows that are deployed: an index, a retraining, and what is said of failures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 
 from cppcl.errors import CppclError, InputError
 from flows.experiment import run_experiment
-from flows.extraction import extract_pictures
 from flows.index import update_index
 from flows.promotion import retrain
 from flows.selection import Selection
@@ -50,7 +49,7 @@ def test_extraction_stops_after_its_stage() -> None:
 def test_features_are_extracted_and_the_dashboard_is_linked(
     finished_run: Any, workspace: Workspace
 ) -> None:
-    summary = extract_pictures(str(finished_run.file), workspace=workspace.root)
+    summary = run_experiment(str(finished_run.file), workspace=workspace.root, until="extract")
     assert set(summary["artifacts"]) == {"fetch", "split", "extract"}
     assert not summary["cached"]["extract"]
     link = latest_artifact("tiny-dashboard")

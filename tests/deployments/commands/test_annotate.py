@@ -356,7 +356,7 @@ class TestCommand:
             port = taken.getsockname()[1]
             result = cppcl("annotate", "shapes", *place, "--port", port)
         assert result.code == 1
-        assert f"--port {port}: cannot be had" in result.stderr
+        assert f"--port {port}: not available" in result.stderr
         assert "Give another --port, or 0" in result.stderr
         result = cppcl("annotate", "shapes", *place, "--port", 99999)
         assert result.code == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -80,7 +79,7 @@ def asked(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callable[...
 
         monkeypatch.setattr(flows.reproduction.reproduce, "run_reproduction", run)
         monkeypatch.setattr(
-            deployments.commands.reproduce, "prefect_ready", lambda *a, **o: nullcontext()
+            deployments.commands.reproduce, "prepare_prefect", lambda *a, **o: None
         )
         return found
 

@@ -104,16 +104,15 @@ def serving(place: Workspace, *arguments: object) -> Iterator[tuple[subprocess.P
 
 
 @contextmanager
-def in_thread(app: Any, **options: Any) -> Iterator[int]:
+def in_thread(app: Any) -> Iterator[int]:
     """Serve an application in a thread of this process; gives its port."""
     import uvicorn
 
-    from deployments.web.listening import listening_socket
-    from deployments.web.patience import PatientProtocol
+    from deployments.web.listening import SETTINGS, listening_socket
 
     with listening_socket("127.0.0.1", 0) as listener:
-        settings = {"http": PatientProtocol, "log_level": "error", "access_log": False}
-        server = uvicorn.Server(uvicorn.Config(app, **(settings | options)))
+        settings = SETTINGS | {"log_level": "error"}
+        server = uvicorn.Server(uvicorn.Config(app, **settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

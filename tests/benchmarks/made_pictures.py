@@ -1,22 +1,20 @@
-"""Pictures to rehearse on: drawings and pictures of emoji, each warped at random.
+"""Drawings and pictures of emoji, each warped at random, as many as a benchmark needs.
 
-They lie as those of the TU-Berlin Extension do, so that everything that will be done with it can
-be done with them first.
+They lie as those of the TU-Berlin Extension do.
 """
 
 from __future__ import annotations
 
 import io
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from cppcl.errors import InputError
 from cppcl.pictures.decoding import decode_picture
+from storage.files import write_atomically
 
 SIDE = 128
 """Pixels of a side."""
@@ -31,20 +29,13 @@ def spread(total: int, n_classes: int) -> list[int]:
     return [least + (number < more) for number in range(n_classes)]
 
 
-def make_rehearsal_pictures(
-    root: Path,
-    emoji: Path,
-    *,
-    classes: Sequence[str],
-    n_sketches: int,
-    n_images: int,
-    seed: int = 0,
-    on_class: Callable[[int], None] | None = None,
-) -> int:
+def make_pictures(
+    root: Path, emoji: Path, *, classes: Sequence[str], n_sketches: int, n_images: int
+) -> None:
     """Write ``sketches/<class>/<n>.png`` and ``images/<class>/<n>.jpg``; files that exist stay.
 
     A class is one emoji: its sketches are warps of the drawing, its images warps of the picture.
-    Each file depends on the seed, its class's number and its own number alone.
+    Each file depends on its class's number and its own number alone.
 
     Parameters
     ----------
@@ -53,65 +44,32 @@ def make_rehearsal_pictures(
     emoji : Path
         What `cppcl.datasets.emoji.Emoji.fetch` returned.
     classes : sequence of str
-        Names of the classes.
+        Names of the classes; at most as many as there are emoji.
     n_sketches, n_images : int
         Files in all.
-    seed : int
-        Of the warps.
-    on_class : callable, optional
-        Told how many classes are written.
-
-    Returns
-    -------
-    int
-        Files that were written, and not there before.
-
-    Raises
-    ------
-    InputError
-        There are more classes than emoji.
     """
     concepts = sorted(path.stem for path in (emoji / "sketches").glob("*.svg"))
-    if len(classes) > len(concepts):
-        raise InputError(f"{len(classes)} classes are more than the {len(concepts)} emoji")
     # Evenly from all, so that neighbours, which look alike, are apart.
     chosen = [concepts[k * len(concepts) // len(classes)] for k in range(len(classes))]
-    n_written = 0
     for kind, (folder, suffix, total) in enumerate(
         (("sketches", "png", n_sketches), ("images", "jpg", n_images))
     ):
         counts = spread(total, len(classes))
-        for number, (name, concept, n_samples) in enumerate(
-            zip(classes, chosen, counts, strict=True)
-        ):
+        for number, (name, concept) in enumerate(zip(classes, chosen, strict=True)):
             place = root / folder / name
             place.mkdir(parents=True, exist_ok=True)
-            missing = [
-                (sample, path)
-                for sample in range(n_samples)
-                if not (path := place / f"{sample:05}.{suffix}").exists()
-            ]
-            if missing:
-                drawn = decode_picture(emoji / folder / f"{concept}.svg", longest_side=SIDE)
-                for sample, path in missing:
-                    rng = np.random.default_rng([seed, kind, number, sample])
-                    _write(path, _encoded(warped(drawn, rng), suffix))
-            n_written += len(missing)
-            if on_class:
-                on_class(kind * len(classes) + number + 1)
-    return n_written
+            paths = [place / f"{sample:05}.{suffix}" for sample in range(counts[number])]
+            missing = [(sample, p) for sample, p in enumerate(paths) if not p.exists()]
+            if not missing:
+                continue
+            drawn = decode_picture(emoji / folder / f"{concept}.svg", longest_side=SIDE)
+            for sample, path in missing:
+                rng = np.random.default_rng([0, kind, number, sample])
+                write_atomically(path, encoded(warped(drawn, rng), suffix))
 
 
 def warped(picture: NDArray[np.uint8], rng: np.random.Generator) -> Image.Image:
-    """Picture turned a little and seen askew, on white.
-
-    Parameters
-    ----------
-    picture : (height, width, 3) uint8
-        What is warped.
-    rng : Generator
-        Of the angle and of where the corners go.
-    """
+    """Picture (height, width, 3) turned a little and seen askew, on white."""
     height, width = picture.shape[:2]
     # Corners of the part that is shown, in Pillow's order.
     corners = np.array([[0, 0], [0, 1], [1, 1], [1, 0]]) - 0.5
@@ -128,17 +86,11 @@ def warped(picture: NDArray[np.uint8], rng: np.random.Generator) -> Image.Image:
     )
 
 
-def _encoded(picture: Image.Image, suffix: str) -> bytes:
+def encoded(picture: Image.Image, suffix: str) -> bytes:
+    """Bytes of a file."""
     data = io.BytesIO()
     if suffix == "png":
         picture.convert("L").save(data, "PNG", compress_level=1)
     else:
         picture.save(data, "JPEG", quality=JPEG_QUALITY)
     return data.getvalue()
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file in one step: one that exists is whole."""
-    temporary = path.with_suffix(f".tmp{os.getpid()}")
-    temporary.write_bytes(data)
-    temporary.replace(path)
