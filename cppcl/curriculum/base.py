@@ -1,4 +1,4 @@
-"""What the pacing step needs of a partial curriculum."""
+"""The interface of partial curricula that the pacing step uses."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ Scope = Literal["auto", "within_class", "global"]
 """Whether both samples of a pair must have one class."""
 
 DeltaUnit = Literal["deviation", "absolute"]
-"""Whether a threshold is in standard deviations of the scores, or in their own unit."""
+"""Unit of a threshold: standard deviations of the scores, or the unit of the scores."""
 
 
 @dataclass(frozen=True)

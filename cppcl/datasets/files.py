@@ -31,9 +31,9 @@ class Scan:
         Path relative to `folder`, Unicode NFC, to path relative to the root as it is on disk;
         ordered by the former.
     system : tuple of str
-        Hidden files and those that operating systems leave behind, passed over.
+        Hidden files and those that operating systems leave behind; ignored.
     others : tuple of str
-        Files that are no pictures by their extension, passed over.
+        Files that are no pictures by their extension; ignored.
     """
 
     folder: str
@@ -42,7 +42,7 @@ class Scan:
     others: tuple[str, ...]
 
     def findings(self) -> list[str]:
-        """Sentences on the files that were passed over."""
+        """Sentences on the files that were ignored."""
         found = []
         for names, label in (
             (self.system, "hidden or system file(s)"),
@@ -121,7 +121,7 @@ def walk(top: Path) -> Iterator[tuple[os.DirEntry[str], bool]]:
 
 
 def is_system_name(name: str) -> bool:
-    """Whether a file or folder is hidden or left behind by an operating system."""
+    """True if a file or folder is hidden or left behind by an operating system."""
     return name.startswith(".") or name.casefold() in SYSTEM_NAMES
 
 

@@ -24,7 +24,7 @@ def keep_freed_memory() -> bool:
     Returns
     -------
     bool
-        Whether the C library took it; only glibc is asked.
+        True if the C library accepted the setting; only glibc is asked.
     """
     library = ctypes.CDLL(None)
     if not hasattr(library, "gnu_get_libc_version"):

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.layers import Layer
+from cppcl.pictures.decoding import Picture
 
-Picture = NDArray[np.uint8]
-"""A decoded picture: (height, width, 3) uint8, sRGB, composited on white."""
+__all__ = ["Extractor", "Picture"]
 
 
 class Extractor(Protocol):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 Picture = NDArray[np.uint8]
+"""A decoded picture: (height, width, 3) uint8, sRGB, composited on white."""
 
 MAXIMUM_PIXELS = 89_478_485
 """Largest picture that is decoded, in pixels (the default limit of Pillow): a quarter of a

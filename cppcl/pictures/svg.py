@@ -128,7 +128,7 @@ def _check_embedded(text: str, name: str, limit: int) -> None:
 
 
 def _is_deeper(root: ElementTree.Element, most: int) -> bool:
-    """Whether any path through children and references is longer than `most` elements.
+    """True if any path through children and references is longer than `most` elements.
 
     Cycles of references do not count: the renderer refuses those itself.
     """

@@ -44,7 +44,7 @@ class Interval:
     high: float
 
     def holds(self, value: float) -> bool:
-        """Whether a value lies inside."""
+        """True if a value lies inside."""
         return self.low <= value <= self.high
 
 

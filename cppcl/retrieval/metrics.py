@@ -188,7 +188,7 @@ def average_precision(relevance: ArrayLike) -> float:
     Parameters
     ----------
     relevance : array_like, (g,)
-        Whether the item at each rank is relevant, nearest first.
+        True if the item at each rank is relevant, nearest first.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from cppcl.errors import InputError
 
 @dataclass(frozen=True)
 class AnsweredPairs:
-    """What answers say about the samples of one modality.
+    """Pairs from the answers about one modality, and counts of the answers.
 
     Attributes
     ----------
@@ -24,14 +24,14 @@ class AnsweredPairs:
     n_answers : int
         Answers in the table.
     n_skipped : int
-        Answers that decide nothing.
+        Skips.
     n_foreign : int
-        Answers about a sample that is not among these.
+        Answers about other samples.
     n_contradicted : int
-        Pairs of samples that were answered both ways.
+        Pairs that were answered in both directions.
     n_in_cycles : int
-        Listed pairs that close a cycle with others (a contradiction is the shortest one). They
-        are kept: the slack of the pacing step bears them.
+        Pairs that lie on a cycle (a contradiction is the shortest one). They are kept, since the
+        pacing step has a slack for each.
     """
 
     pairs: ExplicitPairs
@@ -100,7 +100,7 @@ def pairs_from_answers(
 
 
 def count_in_cycles(pairs: NDArray[np.int64], n_samples: int) -> int:
-    """Count the pairs (harder, easier) that lie on a cycle: none can keep all of these."""
+    """Count the pairs (harder, easier) that lie on a cycle, and so cannot all be satisfied."""
     from scipy import sparse
 
     if not len(pairs):

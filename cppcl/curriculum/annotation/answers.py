@@ -24,7 +24,7 @@ LONGEST_SECONDS = 86_400.0
 
 @dataclass(frozen=True)
 class Answer:
-    """Which of two samples, by their ids, someone found easier; 'skip' where undecided."""
+    """Which of two samples, given by their ids, someone found easier; 'skip' if undecided."""
 
     sample_a: str
     sample_b: str
@@ -33,16 +33,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class GivenAnswer(Answer):
-    """An answer with its circumstances.
+    """An answer, who gave it and when.
 
     Attributes
     ----------
     annotator : str
-        Who gave it.
+        Name of the annotator.
     seconds : float or None
-        How long the pair was looked at, where it is known.
+        How long the pair was looked at, if known.
     answered_at : str
-        When, ISO 8601; empty where it is not known.
+        When, ISO 8601; empty if not known.
     """
 
     annotator: str = ""
@@ -113,9 +113,9 @@ def read_lines(text: str, kind: TableFormat, *, annotator: str) -> Iterator[Line
     text : str
         Comma-separated values with a head, or one JSON object a line.
     kind : {'csv', 'jsonl'}
-        Which.
+        Format of the table.
     annotator : str
-        Who answered where a line does not say so.
+        Name for lines without one.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def read_lines(text: str, kind: TableFormat, *, annotator: str) -> Iterator[Line
 
 
 def write_answers(answers: Iterable[GivenAnswer], kind: TableFormat) -> str:
-    """Text of a table of answers, which `read_answers` reads."""
+    """Text of a table of answers that `read_answers` reads."""
     rows = [{name: getattr(answer, name) for name in NAMES} for answer in answers]
     if kind == "jsonl":
         return "".join(json.dumps(row) + "\n" for row in rows)

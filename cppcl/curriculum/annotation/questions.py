@@ -106,19 +106,19 @@ def next_proposal(
     proposals : iterable of pair
         In the order in which they are asked.
     times_answered : mapping
-        Number of people who answered a pair.
+        Number of people who answered each pair.
     done : set of pair
-        What this person answered.
+        Pairs that this person answered.
     shown : collection of pair
-        What others look at now.
+        Pairs that others look at now.
     again : bool
-        Whether to prefer what someone else has answered, so that agreement can be measured;
-        what the fewest did comes first.
+        True to prefer pairs that someone else has answered, so that agreement can be measured;
+        those with the fewest answers come first.
 
     Returns
     -------
     pair or None
-        None where every proposal was answered by someone.
+        None if every proposal was answered by someone.
     """
     left = [pair for pair in proposals if pair not in done and pair not in shown]
     if again:
@@ -182,7 +182,7 @@ def least_sure(
     done: AbstractSet[RowPair],
     shown: Collection[RowPair] = (),
 ) -> RowPair | None:
-    """Choose the pair of one class that answers say least about.
+    """Choose the pair within a class whose order is least certain by the answers.
 
     Candidates are neighbours, up to the third, in the order of easiness within a class. The pair
     that the fewest answered comes first, then that whose samples have the fewest answers, then

@@ -1,4 +1,4 @@
-"""How far people agree with each other, and running counts of what they answered."""
+"""Agreement between annotators, and running counts of their answers."""
 
 from __future__ import annotations
 
@@ -97,16 +97,16 @@ def reliability_of_counts(counts: Iterable[Sequence[int]]) -> Reliability:
 
 @dataclass(frozen=True)
 class AnnotatorWork:
-    """What one annotator did.
+    """Counts of one annotator.
 
     Attributes
     ----------
     annotator : str
-        Who.
+        Name of the annotator.
     n_answers, n_skipped : int
-        Answers, and how many of them decide nothing.
+        Answers, and how many of them are skips.
     seconds : float or None
-        Median time for an answer, where it is known.
+        Median time for an answer, if known.
     """
 
     annotator: str
@@ -116,7 +116,7 @@ class AnnotatorWork:
 
 
 def work_of_annotators(answers: Iterable[GivenAnswer]) -> list[AnnotatorWork]:
-    """What each annotator did, those with most answers first."""
+    """Counts of each annotator, those with most answers first."""
     by: dict[str, list[GivenAnswer]] = {}
     for answer in answers:
         by.setdefault(answer.annotator, []).append(answer)
@@ -131,12 +131,12 @@ def work_of_annotators(answers: Iterable[GivenAnswer]) -> list[AnnotatorWork]:
 
 
 class Tally:
-    """Counts that each answer changes a little, so that the next question need not read all.
+    """Counts that are updated by each answer, so that the next question need not read them all.
 
     Parameters
     ----------
     ids : sequence of str
-        Names of the n samples; answers about others are passed over.
+        Names of the n samples; answers about others are ignored.
 
     Attributes
     ----------

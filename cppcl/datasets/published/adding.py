@@ -1,4 +1,4 @@
-"""Put the files of an archive or folder that belong to a data set where it is kept."""
+"""Add the files of an archive or folder that belong to a data set to its folder."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TELL_EVERY = 50
 
 @dataclass
 class Added:
-    """What came of adding an archive or folder.
+    """What adding an archive or folder changed.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Added:
             (differing, "file(s) differ from those of the same name here, which stay"),
             (self.other_sizes, "picture(s) of another size than the data set's left out"),
             (self.no_pictures, "file(s) named as pictures hold something else and are left out"),
-            (self.others, "other file(s) passed over"),
+            (self.others, "other file(s) ignored"),
         )
         return [f"{len(names)} {label}: {first_paths(names)}." for names, label in lists if names]
 
@@ -102,7 +102,7 @@ def add_files(
     parts : sequence of Part
         What is looked for.
     listener : Listener
-        Told how many bytes were read.
+        Its `progress` is called with the bytes read.
     limits : Limits, optional
         What an archive may hold.
 
@@ -158,7 +158,7 @@ def add_files(
 
 
 def link_folder(source: Path, home: Path, parts: Sequence[Part]) -> Added:
-    """Let a data set use a folder where it lies, through a symbolic link.
+    """Use a folder in place, through a symbolic link.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def link_folder(source: Path, home: Path, parts: Sequence[Part]) -> Added:
     """
     check_source(source, parts)
     if not source.is_dir():
-        raise InputError(f"{source} is an archive; only a folder can be used where it lies")
+        raise InputError(f"{source} is an archive; only a folder can be used in place")
     here = read_layout(source, parts)
     present = _present(home, parts)
     new = {name: set(keys) - set(present) for name, keys in here.files.items()}
@@ -186,15 +186,15 @@ def link_folder(source: Path, home: Path, parts: Sequence[Part]) -> Added:
         if len(_present(home, parts)) != len(present) + added.new.total():
             added.place.unlink()
             raise InputError(
-                f"{source} is known by the folders around it, which a link does not keep; give "
-                "a folder further up"
+                f"{source} is recognised by the folders around it, which a link does not keep; "
+                "give a folder further up"
             )
     return added
 
 
 @contextmanager
 def alone(home: Path) -> Iterator[None]:
-    """Let one process at a time change the folder of a data set; sweep what a killed one left."""
+    """Lock the folder of a data set against other processes; remove leftovers of killed ones."""
     import fcntl
 
     with DiskErrors(home, "nothing was changed"):
@@ -215,7 +215,7 @@ def _present(home: Path, parts: Sequence[Part]) -> dict[str, Path]:
 
 
 def _bundle(home: Path, source: Path) -> Path:
-    """A folder of its own for what an archive brings, named after it."""
+    """A new folder for the files of an archive, named after it."""
     name = source.absolute().name
     for suffix in ARCHIVE_SUFFIXES:
         if name.casefold().endswith(suffix):
@@ -237,13 +237,13 @@ def _declared(source: Path, parts: Sequence[Part]) -> int:
     try:
         with zipfile.ZipFile(source) as archive:
             entries = archive.infolist()
-    except READ_ERRORS:  # which reading it tells
+    except READ_ERRORS:  # reported when it is read
         return 0
     return sum(e.file_size for e in entries if part_of(f"{prefix}/{e.filename}", parts))
 
 
 def _size(member: Member) -> tuple[int, int] | None:
-    """Width and height of a picture; None where it is none or damaged, which copying tells."""
+    """Width and height of a picture; None if it is none or damaged, which copying reports."""
     try:
         with member.open() as file:
             return picture_size(file)
@@ -252,7 +252,7 @@ def _size(member: Member) -> tuple[int, int] | None:
 
 
 def _write(member: Member, target: Path, part: Part, limit: int, added: Added) -> int:
-    """Write one file; returns its size, 0 where it was left out."""
+    """Write one file and return its size; 0 if it was left out."""
     target.parent.mkdir(parents=True, exist_ok=True)
     start = copy(member, target, limit)
     if part.modality is not None and not is_picture(start):

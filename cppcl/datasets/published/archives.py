@@ -1,4 +1,4 @@
-"""Read archives and folders of files, also archives in them, without trusting any of them."""
+"""Read untrusted archives and folders of files, and archives inside them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Member:
     n_bytes : int
         Size as declared.
     link : bool
-        Whether it is a link inside an archive, which is never followed.
+        True if it is a link inside an archive, which is never followed.
     open : callable
         Opens its content for reading; only until the next member is asked for.
     path : Path or None
@@ -75,14 +75,14 @@ class Member:
 
 
 def is_archive(name: str) -> bool:
-    """Whether a file name ends as those of archives do."""
+    """True if a file name has the extension of an archive."""
     return name.casefold().endswith(ARCHIVE_SUFFIXES)
 
 
 def members(
     source: Path, name: str, scratch: Path, *, limits: Limits = Limits()
 ) -> Iterator[Member]:
-    """Files of a folder or an archive and of the archives in it; a plain file is its own.
+    """Files of a folder or an archive, and of archives in it; a plain file is its own member.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def members(
     scratch : Path
         Folder for archives that lie in archives, while they are read.
     limits : Limits
-        What is refused.
+        Larger archives are refused.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def members(
     except OSError as error:
         if error.errno is not None:
             raise
-        raise _damaged(source, error) from error  # as bz2 tells damage
+        raise _damaged(source, error) from error  # bz2 reports damage so
 
 
 def copy(member: Member, target: Path, limit: int) -> bytes:
@@ -161,12 +161,12 @@ def copy(member: Member, target: Path, limit: int) -> bytes:
     except OSError as error:
         if error.errno is not None:
             raise
-        raise _damaged(member.name, error) from error  # as bz2 tells damage
+        raise _damaged(member.name, error) from error  # bz2 reports damage so
     return start
 
 
 def same_content(member: Member, path: Path) -> bool:
-    """Whether a file holds the same bytes as a member."""
+    """True if a file holds the same bytes as a member."""
     try:
         with member.open() as ours, path.open("rb") as theirs:
             while True:
@@ -244,8 +244,8 @@ def _checked(source: Path, name: str, inside: str) -> str:
     parts = inside.split("/")
     if inside.startswith("/") or ".." in parts or ":" in parts[0] or "\0" in inside:
         raise InputError(
-            f"{source}: its entry {inside!r} leads out of the archive, as no honest archive's "
-            "does; nothing was unpacked"
+            f"{source}: its entry {inside!r} leads out of the archive; the archive is not "
+            "to be trusted, and nothing was unpacked"
         )
     return f"{name}/{inside}"
 

@@ -1,4 +1,4 @@
-"""Download one file over HTTP, going on where an earlier try stopped."""
+"""Download one file over HTTP, resuming where an earlier try stopped."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class _TemporaryError(Exception):
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a server that fails is asked again.
+    """How often, and after which waits, a failing server is asked again.
 
     Parameters
     ----------
     tries : int
-        Tries in a row that bring nothing new before giving up.
+        Tries in a row without new bytes before giving up.
     first_wait, longest_wait : float
         Seconds before the second try, doubled after each up to the longest; a server's own
         ``Retry-After`` counts up to the longest too.
@@ -63,10 +63,10 @@ class Patience:
 
 
 class ResumingDownloader:
-    """A downloader for pooch, whose own starts again from nothing.
+    """A downloader for pooch that resumes; pooch's own starts again from the beginning.
 
-    What was received stays in `partial`, beside a note that says which version of which address
-    it is; a later try asks for the rest of that version alone.
+    What was received stays in `partial`, with a note of its address and version beside it; a later
+    try asks for the rest of that version.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class ResumingDownloader:
     patience : Patience
         Tries and waits.
     progress : callable
-        Told bytes received and bytes in all, 0 where the server does not say.
+        Called with bytes received and bytes in all (0 if the server does not say).
     """
 
     def __init__(
@@ -214,14 +214,14 @@ class ResumingDownloader:
 
 
 class DiskErrors:
-    """A ``with`` block in which a full or read-only disk is told with a hint.
+    """A ``with`` block in which errors of a full or read-only disk get a hint.
 
     Parameters
     ----------
     folder : Path
         Where the block writes.
     kept : str
-        What is true about the work done so far.
+        What became of the work done so far.
     """
 
     def __init__(self, folder: Path, kept: str) -> None:
@@ -251,7 +251,7 @@ class DiskErrors:
 
 
 def check_room(folder: Path, n_bytes: int) -> None:
-    """Refuse to start what the disk has no room for.
+    """Check that the disk has room for so many bytes.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which files of a folder or archive belong to a data set, whatever layout they come in."""
+"""Which files of a folder or archive belong to a data set, in any known layout."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ Placer = Callable[[str], str | None]
 
 @dataclass(frozen=True)
 class Part:
-    """One piece of a data set that is had or missing as a whole.
+    """A part of a data set that is present or missing as a whole.
 
     Parameters
     ----------
     name : str
-        What it is, in words.
+        Its name, in words.
     modality : {'sketch', 'image'} or None
-        What its pictures are; None for labels and lists.
+        Modality of its pictures; None for labels and lists.
     place : callable
         Place of a file of this part in the data set's own layout, None for any other file. It
-        must know its own places again, whatever folders they lie in.
+        must also recognise such places, below any folder.
     expected : int
         Number of files in the published archive.
     archives : tuple of Archive
-        Where it can be had; the first that works is taken.
+        Where it can be downloaded; the first that works is used.
     size : (width, height) or None
-        Size in pixels that its pictures have; others of the same names are passed over.
+        Size in pixels that its pictures have; others of the same names are ignored.
     """
 
     name: str
@@ -110,7 +110,7 @@ def part_of(path: str, parts: Sequence[Part]) -> tuple[Part, str] | None:
 
 
 def whole_name(path: Path, levels: int = 3) -> str:
-    """Last components of an absolute path: a layout may be known by the folders around it."""
+    """Last components of an absolute path, since a layout may be recognised by parent folders."""
     return "/".join([p for p in path.absolute().parts if p != "/"][-levels:])
 
 
@@ -155,7 +155,7 @@ def picture_size(file: Path | IO[bytes]) -> tuple[int, int] | None:
 
 
 def is_picture(start: bytes) -> bool:
-    """Whether a file's first 16 bytes are those of a picture in a common format."""
+    """True if a file's first 16 bytes are those of a picture in a common format."""
     return start.startswith(_PICTURE_STARTS) or b"<svg" in start or b"<?xml" in start
 
 
@@ -179,7 +179,7 @@ def first_paths(paths: Sequence[str], most: int = 4) -> str:
 
 
 def check_source(path: Path, parts: Sequence[Part]) -> None:
-    """Refuse what is neither a folder nor an archive nor a file of a data set.
+    """Check that a path is a folder, an archive or a file of a data set.
 
     Raises
     ------

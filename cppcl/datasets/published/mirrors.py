@@ -1,4 +1,4 @@
-"""Bring an archive here from the first of its addresses that gives it, and check it."""
+"""Download an archive from the first of its addresses that works, and check it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Archive:
     n_bytes : int
         Size, about; 0 where it is not known.
     remark : str
-        What a person should know who gets it by hand.
+        A hint for people who download it by hand.
     """
 
     file: str
@@ -53,19 +53,19 @@ class Archive:
 
 
 def _ignore(*arguments: object) -> None:
-    """Listen to nothing."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True)
 class Listener:
-    """Who is told what happens, and how patiently servers are asked.
+    """Callbacks that report what happens, and how often servers are retried.
 
     Parameters
     ----------
-    say : callable
-        Takes a remark for the user.
+    log : callable
+        Called with a remark for the user.
     progress : callable
-        Takes what is worked at, bytes done and bytes in all (0 where not known).
+        Called with the name of the file, bytes done and bytes in all (0 if not known).
     patience : Patience
         Tries and waits of downloads.
     """
@@ -81,7 +81,7 @@ def obtain(archive: Archive, folder: Path, listener: Listener) -> Path:
     Raises
     ------
     DataUnavailableError
-        No address gave it: the message says what each answered.
+        No address works: the message says what each answered.
     DiskFullError
         There is no room.
     """
@@ -109,14 +109,14 @@ def obtain(archive: Archive, folder: Path, listener: Listener) -> Path:
             raise
         except DownloadError as error:
             problems.append(str(error))
-        except ValueError:  # as pooch tells a wrong checksum; it has removed the file
+        except ValueError:  # how pooch reports a wrong checksum; it has removed the file
             problems.append(_mismatch(url, archive, noted))
         else:
             if archive.checksum or not is_archive(target.name) or _opens(target):
                 _note_checksum(folder, archive, url)
                 return target
             target.unlink()
-            problems.append(f"{url}: what it gives is neither a ZIP nor a TAR archive")
+            problems.append(f"{url}: its file is neither a ZIP nor a TAR archive")
         listener.log(problems[-1])
     raise DataUnavailableError(
         "\n".join([f"{archive.file} could not be downloaded", *problems, archive.remark]).strip()
@@ -129,10 +129,10 @@ def _opens(path: Path) -> bool:
 
 def _mismatch(url: str, archive: Archive, noted: dict[str, Any]) -> str:
     if archive.checksum:
-        return f"{url}: what it gives has not the published checksum {archive.checksum}"
+        return f"{url}: its file does not have the published checksum {archive.checksum}"
     return (
-        f"{url}: what it gives differs from what {noted['address']} gave on {noted['date']}; if "
-        f"it was renewed, remove {archive.file!r} from {CHECKSUMS}"
+        f"{url}: its file differs from that of {noted['address']} on {noted['date']}; if it was "
+        f"renewed, remove {archive.file!r} from {CHECKSUMS}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What the published data sets have in common: to be fetched, added by hand, checked and read."""
+"""Base of the published data sets: downloaded or added by hand, checked and read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DOWNLOADS = ".downloads"
 
 @dataclass(frozen=True)
 class SampleRow:
-    """What a table says about one picture."""
+    """Key, label and group of one picture."""
 
     key: str
     label: str
@@ -30,7 +30,7 @@ class SampleRow:
 
 @dataclass(frozen=True)
 class Status:
-    """What is here of a data set.
+    """Which parts of a data set are present.
 
     Parameters
     ----------
@@ -67,12 +67,11 @@ class PublishedSet:
     Attributes
     ----------
     title, page, terms, citation : str
-        What it is called, where it is described, on what terms it may be used, and the
-        publication to cite.
+        Its name, its web page, its terms of use, and the publication to cite.
     parts : tuple of Part
-        What it consists of.
+        Its parts.
     remarks : tuple of str
-        What differs from the publications.
+        Differences from the publications.
     """
 
     name: ClassVar[str]
@@ -93,7 +92,7 @@ class PublishedSet:
 
     @property
     def needed(self) -> tuple[Part, ...]:
-        """Parts that the options ask for."""
+        """Parts that these options need."""
         return self.parts
 
     def home(self, directory: Path) -> Path:
@@ -101,7 +100,7 @@ class PublishedSet:
         return Path(self.root) if self.root is not None else Path(directory) / self.name
 
     def status(self, directory: Path) -> Status:
-        """Count what is here; changes nothing."""
+        """Count the files that are present; changes nothing."""
         home = self.home(directory)
         files = self._contents(home).files if home.is_dir() else {}
         found = {part.name: len(files.get(part.name, ())) for part in self.needed}
@@ -113,8 +112,8 @@ class PublishedSet:
         Raises
         ------
         DataUnavailableError
-            Something is missing and no address gives it: the message says where it can be had
-            and where to put it.
+            A part is missing and no address works: the message says where to get it and where to
+            put it.
         InputError
             `root` is given and is no folder.
         """
@@ -149,9 +148,9 @@ class PublishedSet:
         source : Path
             Archive or folder.
         link : bool
-            Use a folder where it lies instead of copying its files.
+            Use a folder in place instead of copying its files.
         listener : Listener, optional
-            Told how far it is.
+            Reports progress.
 
         Raises
         ------
@@ -177,7 +176,7 @@ class PublishedSet:
         )
 
     def findings(self, root: Path) -> list[str]:
-        """Counts that differ from the published ones, and files that were passed over."""
+        """Counts that differ from the published ones, and files that were ignored."""
         contents = self._contents(Path(root))
         found = [
             f"{part.name}: {len(contents.files[part.name]):,} of {part.expected:,} files are here."
@@ -195,7 +194,7 @@ class PublishedSet:
         return found + list(self.remarks)
 
     def how_to_get(self, status: Status) -> list[str]:
-        """Sentences on what is missing, where it can be had and where to put it."""
+        """Sentences that say what is missing, where to get it and where to put it."""
         lines = [f"{self.title} is not complete in {status.home}."]
         serves: dict[Archive, list[str]] = {}
         for part in status.missing:
@@ -248,7 +247,7 @@ class PublishedSet:
         return read_layout(root, self.parts)
 
     def _download(self, directory: Path, listener: Listener) -> None:
-        """Get archives until no part is missing that an address has."""
+        """Download archives until no part is missing that one of them has."""
         home = self.home(directory)
         tried: set[str] = set()
         for part in self.status(directory).missing:

@@ -14,7 +14,7 @@ from cppcl.datasets.table import MODALITIES, Modality, SampleTable
 from cppcl.errors import InputError
 
 Order = Literal["random", "name"]
-Number = int | float | None
+SampleCount = int | float | None
 _ORDERS = ("random", "name")
 
 
@@ -22,10 +22,10 @@ def counted_split(
     table: SampleTable,
     *,
     seed: int,
-    train_sketches: Number = None,
-    train_images: Number = None,
-    test_sketches: Number = None,
-    test_images: Number = None,
+    train_sketches: SampleCount = None,
+    train_images: SampleCount = None,
+    test_sketches: SampleCount = None,
+    test_images: SampleCount = None,
     sketch_order: Order = "random",
 ) -> Split:
     """Take so many samples of every class for training and for the test.
@@ -53,7 +53,7 @@ def counted_split(
     """
     if sketch_order not in _ORDERS:
         raise InputError(f"sketch_order is {sketch_order!r}; it must be one of {_ORDERS}")
-    wanted: dict[Modality, tuple[Number, Number]] = {
+    wanted: dict[Modality, tuple[SampleCount, SampleCount]] = {
         "sketch": (train_sketches, test_sketches),
         "image": (train_images, test_images),
     }
@@ -99,7 +99,7 @@ def unseen_split(
     seed : int
         Same seed and labels, same split, on any machine.
     n_labels : int
-        Number of test classes, drawn where `labels` is empty.
+        SampleCount of test classes, drawn where `labels` is empty.
     minimum_images : int
         Only classes with at least so many images are drawn.
     labels : sequence of str
@@ -179,7 +179,7 @@ def _labels_of_both(table: SampleTable) -> list[str]:
     return sorted(both)
 
 
-def _check_numbers(modality: Modality, numbers: tuple[Number, Number]) -> None:
+def _check_numbers(modality: Modality, numbers: tuple[SampleCount, SampleCount]) -> None:
     plural = "sketches" if modality == "sketch" else "images"
     if numbers == (None, None):
         raise InputError(f"give train_{plural} or test_{plural}; the other may be the rest")
@@ -190,7 +190,7 @@ def _check_numbers(modality: Modality, numbers: tuple[Number, Number]) -> None:
             raise InputError(f"{side}_{plural} is {number}; it must not be negative")
 
 
-def _numbers(numbers: tuple[Number, Number], n: int, what: str) -> tuple[int, int]:
+def _numbers(numbers: tuple[SampleCount, SampleCount], n: int, what: str) -> tuple[int, int]:
     """Training and test samples of one class of n samples."""
     train, test = (share_of(x, n) if isinstance(x, float) else x for x in numbers)
     train = n - (test or 0) if train is None else train

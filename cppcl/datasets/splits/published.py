@@ -63,7 +63,7 @@ def split_from_text(text: str, table: SampleTable, *, exact: bool = True) -> Spl
     table : SampleTable
         The samples to find by their ids.
     exact : bool
-        Whether the whole table must equal the one of the split; otherwise the ids suffice.
+        True if the whole table must equal the one of the split; otherwise the ids suffice.
 
     Raises
     ------

@@ -50,7 +50,7 @@ def contour_mask(
     threshold : float
         Value of the network's map from which on a pixel is a contour; else unused.
     crop : bool
-        Whether a sketch is cropped to the bounding box of its strokes first; photographs always
+        True if a sketch is cropped to the bounding box of its strokes first; photographs always
         keep their frame.
 
     Returns
@@ -94,7 +94,7 @@ def contours_on_canvas(
     canvas : int
         Side of the canvas, pixels.
     thin : bool
-        Whether contours are thinned to lines of one pixel.
+        True if contours are thinned to lines of one pixel.
 
     Returns
     -------

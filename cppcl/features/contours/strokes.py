@@ -46,7 +46,7 @@ def normalised_strokes(
     canvas : int
         Side of the canvas, pixels.
     thin : bool
-        Whether strokes are thinned to lines of one pixel.
+        True if strokes are thinned to lines of one pixel.
 
     Returns
     -------

@@ -95,7 +95,7 @@ def hog_layers(gray: NDArray[np.float32], *, marks: bool) -> list[Layer]:
     gray : (n, n) float32 array
         What `hog_of_square` describes.
     marks : bool
-        Whether 1 is a mark, to be drawn dark, and not white.
+        True if 1 is a mark, to be drawn dark, and not white.
     """
     vector = hog_of_square(gray)
     blocks = vector.reshape(N_CELLS - 1, N_CELLS - 1, 2, 2, N_BINS)

@@ -63,9 +63,9 @@ class Lks(ContourOptions, LearningExtractor):
     n_nearest : int
         Number P of keyshapes that a pixel votes for; 1 makes hard votes.
     squared_distance : bool
-        Whether the distances in votes, and the largest ones of members, are squared.
+        True if the distances in votes, and the largest ones of members, are squared.
     thin : bool
-        Whether contours are thinned to lines of one pixel first.
+        True if contours are thinned to lines of one pixel first.
     samples_per_picture : int
         Contour pixels that `fit` draws of a picture.
     max_samples : int

@@ -44,7 +44,7 @@ class Helo(ContourOptions, StatelessExtractor):
     bins : int
         Bins K of the histogram over angles from 0 to 180 degrees.
     smooth_cells : bool
-        Whether both sums are smoothed over 3 x 3 cells by a Gaussian of sigma 0.5 first.
+        True if both sums are smoothed over 3 x 3 cells by a Gaussian of sigma 0.5 first.
     """
 
     name: ClassVar[str] = "helo"
@@ -128,10 +128,10 @@ class Shelo(ContourOptions, StatelessExtractor):
         Whether a vote is the product of magnitude, block weight and bin weight, or, as in the
         authors' software, the bin weight is added to the product of the others.
     root : bool
-        Whether square roots are taken of each block before its normalisation to unit Euclidean
+        True if square roots are taken of each block before its normalisation to unit Euclidean
         norm and again after it, or neither.
     smooth_cells : bool
-        Whether s and c are smoothed over 3 x 3 cells by a Gaussian of sigma 0.5 first.
+        True if s and c are smoothed over 3 x 3 cells by a Gaussian of sigma 0.5 first.
     """
 
     name: ClassVar[str] = "shelo"

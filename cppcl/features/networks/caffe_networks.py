@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 POOL_FIRST = {"caffenet": True, "caffe_alexnet": False}
-"""Whether a network pools before it normalises."""
+"""True if a network pools before it normalises."""
 
 MEAN_BGR = (104.00698793, 116.66876762, 122.67891434)
 """Mean of ImageNet's training pictures, blue, green and red in [0, 255], as Caffe publishes it."""

@@ -33,7 +33,7 @@ def read_caffemodel(path: Path) -> dict[str, list[NDArray[np.floating]]]:
 
     The file is a protocol buffer message (`NetParameter` of Caffe's caffe.proto): layers, each
     with a name and blobs, each with a shape and numbers. Only these are looked at, with the rules
-    of the wire format: fields of other numbers are passed over. Arrays are views of the file's
+    of the wire format: fields of other numbers are skipped. Arrays are views of the file's
     bytes as they lie in memory.
 
     Parameters

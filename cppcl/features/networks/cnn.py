@@ -81,7 +81,7 @@ class Cnn(LearningExtractor):
         state_dict, .safetensors, .npz, or .caffemodel. No code in it is run. What takes part in
         `parameters` is the content of the file, not where it lies.
     relu : bool or None
-        Whether negative outputs of the node become zero; torchvision's and Caffe's fully
+        True if negative outputs of the node become zero; torchvision's and Caffe's fully
         connected nodes come before their rectifier. By default true, but false for what timm and
         open_clip encoders return.
     framing : {'pad', 'crop'}
@@ -89,7 +89,7 @@ class Cnn(LearningExtractor):
         the middle of a picture brought to their size (of Caffe's networks, stretched to a
         square).
     flip : bool
-        Whether features of the picture and of its mirror image are averaged; takes twice as long.
+        True if features of the picture and of its mirror image are averaged; takes twice as long.
     precision : {'float32', 'bfloat16'}
         Numbers that the network computes with; features are float32 either way. bfloat16 has 8
         bits: features differ by 0.5 % of their norm (AlexNet, CaffeNet, ResNet-50), those of the

@@ -126,7 +126,7 @@ def batches(
     size : int
         Pictures in a batch.
     pinned : bool
-        Whether batches lie in page-locked memory, from which a GPU copies while the CPU goes on;
+        True if batches lie in page-locked memory, from which a GPU copies while the CPU goes on;
         pictures are then prepared by several threads.
 
     Yields

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KnownNetwork:
-    """A network that has a node of its own choice.
+    """A network with a default node.
 
     Parameters
     ----------
     node : str or None
-        Node where none is asked for; None is the last convolution of the packaged network.
+        Default node; None is the last convolution of the packaged network.
     dimension : int
-        Length of what that node returns.
+        Length of the output of that node.
     licence : str
         Of its published weights.
     nodes : mapping of str to str
-        Names that the publication gives to nodes, with those that the module has.
+        The publication's names of nodes, and the module's.
     """
 
     node: str | None
@@ -57,7 +57,7 @@ KNOWN: dict[str, KnownNetwork] = {
     "caffenet": KnownNetwork("fc6", 4096, _CAFFE),
     "caffe_alexnet": KnownNetwork("fc6", 4096, _CAFFE),
 }
-"""Networks that need no node. Besides there are all of torchvision, timm and open_clip."""
+"""Networks with a default node. All networks of torchvision, timm and open_clip are known too."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class NetworkNode:
     network : str
         Name without the node.
     node : str or None
-        Name of a module; None is what the network itself returns, of the packaged one its last
-        convolution.
+        Name of a module; None is the output of the network, or of the last convolution of the
+        packaged one.
     """
 
     network: str
@@ -88,7 +88,7 @@ class NetworkNode:
 
     @property
     def needs_weights(self) -> bool:
-        """Whether the weights are always a file of the user's."""
+        """True if the user must give a weights file."""
         return self.kind not in ("packaged", "torchvision")
 
     def licence(self, weights: Path | None) -> str:
@@ -110,11 +110,11 @@ class Network:
     Parameters
     ----------
     run : callable
-        From a (n, 3, size, size) float32 tensor to what the node returns.
+        From a (n, 3, size, size) float32 tensor to the output of the node.
     module : torch.nn.Module
-        What `run` runs, in evaluation mode.
+        The module, in evaluation mode.
     preprocessing : Preprocessing
-        What the input must be.
+        How pictures become its input.
     """
 
     run: Callable[[torch.Tensor], torch.Tensor]
@@ -128,7 +128,7 @@ class _NodeReached(Exception):  # noqa: N818 - it carries a result, it is no err
 
 
 def find_node(network: str, node: str | None) -> NetworkNode:
-    """Read the options `network` and `node`; nothing heavy is loaded, unless to name an error.
+    """Parse the options `network` and `node`; loads nothing heavy, except to explain an error.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def find_node(network: str, node: str | None) -> NetworkNode:
     Raises
     ------
     InputError
-        They are no names, there are two nodes, or the network needs one.
+        One of them is no name, two nodes are given, or the network needs one.
     """
     for option, value in (("network", network), ("node", node)):
         if not isinstance(value, str) and (value is not None or option == "network"):
@@ -175,7 +175,7 @@ def load_network(target: NetworkNode, weights: Path | None) -> Network:
     Parameters
     ----------
     target : NetworkNode
-        Which network, and where it is cut.
+        The network and its node.
     weights : Path or None
         A file, or None for the published weights.
 
@@ -237,7 +237,7 @@ def pool(output: torch.Tensor) -> torch.Tensor:
 
 
 def build(target: NetworkNode) -> tuple[torch.nn.Module, Preprocessing]:
-    """Build a network without published weights, and say what it expects of its input."""
+    """Build a network without its weights; returns it and its preprocessing."""
     if target.kind == "packaged":
         return build_packaged()
     if target.kind == "caffe":

@@ -33,7 +33,7 @@ FORMATS = (
 
 
 def weights_identity(network: str, weights: Path | None) -> str:
-    """Name the weights by their content: the same string for the same numbers.
+    """Identify weights by their content: the same string for the same numbers.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def read_weights(network: str, weights: Path | None) -> dict[str, torch.Tensor]:
     DataUnavailableError
         The weights are not on this machine and cannot be downloaded.
     InputError
-        The file holds no arrays by name.
+        The file is damaged or holds no named arrays.
     """
     if weights is not None:
         return _read(weights)

@@ -45,7 +45,7 @@ class Edgeness(StatelessExtractor):
     seed : int
         Of the windows.
     thin : bool
-        Whether strokes are thinned first, so that a thick pen does not pass for detail.
+        True if strokes are thinned first, so that a thick pen does not pass for detail.
     """
 
     name: ClassVar[str] = "edgeness"

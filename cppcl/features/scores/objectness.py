@@ -64,7 +64,7 @@ class Objectness(LearningExtractor):
     and Ferrari, "Measuring the Objectness of Image Windows", PAMI 2012. Each cue is replaced by
     its empirical distribution function F over windows of training images, which `fit` learns; a
     window scores by their geometric mean (Bayes' rule would need boxes of objects). Windows that
-    overlap a better one are passed over.
+    overlap a better one are skipped.
 
     The paper has the median of the 30 highest scores, ``easiness='printed'``. But in an image
     full of clutter every window contrasts with its surround and has superpixels that fit, so
@@ -88,7 +88,7 @@ class Objectness(LearningExtractor):
     overlap : float
         Largest intersection over union of two of the 30, above 0 and at most 1.
     edge_density : bool
-        Whether edge density is the fourth cue.
+        True if edge density is the fourth cue.
     easiness : str
         'relative' or 'printed'.
     max_pictures : int

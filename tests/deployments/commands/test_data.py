@@ -100,7 +100,7 @@ def test_add_and_look(data: Command, pacs: Path, tmp_path: Path) -> None:
     assert "  sketches: 12 of 3,929 files are here." in lines
     again = data("add", "pacs", pacs)
     assert f"{pacs}: nothing new; 24 were here already" in again.stdout
-    assert "1 other file(s) passed over" in again.stderr
+    assert "1 other file(s) ignored" in again.stderr
     status = data("status", "pacs")
     assert status.code == 0
     assert "No licence was found" in status.stdout

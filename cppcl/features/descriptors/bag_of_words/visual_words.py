@@ -52,7 +52,7 @@ class VisualWords(ContourOptions, LearningExtractor):
         'tf_idf': f log(n / F) for a word that F of the n training pictures have, for the metric
         'cosine'; `fit` then reads the training pictures twice.
     pyramid : bool
-        Whether words are also counted in the cells of 2 x 2 and 4 x 4 grids: 21 histograms,
+        True if words are also counted in the cells of 2 x 2 and 4 x 4 grids: 21 histograms,
         weighted by 1/4, 1/4 and 1/2 for the 1, 4 and 16 cells of a level.
     samples_per_picture : int
         Local descriptors that `fit` draws of a picture.
@@ -281,7 +281,7 @@ def word_histogram(
     n_words : int
         Number of words.
     pyramid : bool
-        Whether the cells of 1 x 1, 2 x 2 and 4 x 4 grids have histograms of their own, row by
+        True if the cells of 1 x 1, 2 x 2 and 4 x 4 grids have histograms of their own, row by
         row, weighted by 1/4, 1/4 and 1/2, so that the intersection of two pyramids is the match
         of Lazebnik, Schmid and Ponce, "Beyond bags of features: spatial pyramid matching for
         recognizing natural scene categories", CVPR 2006.

@@ -325,7 +325,7 @@ def test_all_mirrors_fail(server, get):
 
 def test_a_wrong_checksum_is_refused_and_the_next_mirror_asked(server, get, tmp_path):
     bad = server.put("bad", Answer(zipped(b"other")))
-    with pytest.raises(DataUnavailableError, match=f"has not the published checksum {MD5}"):
+    with pytest.raises(DataUnavailableError, match=MD5):
         get(bad, checksum=MD5)
     assert not (tmp_path / "downloads" / "a.zip").exists()
     assert get(bad, server.put("good", Answer(GOOD)), checksum=MD5)[0] == GOOD
@@ -355,7 +355,7 @@ def test_the_checksum_of_the_first_download_is_noted(server, get, tmp_path):
     assert len(server.requests) == 2
     (folder / "a.zip").unlink()
     changed = server.put("changed", Answer(zipped(b"other")))
-    with pytest.raises(DataUnavailableError, match=r"differs from what .* remove 'a.zip'"):
+    with pytest.raises(DataUnavailableError, match=r"differs .* remove .a\.zip"):
         get(changed)
     (folder / "checksums.json").write_text("[]")
     assert get(changed)[0] == zipped(b"other")
