@@ -45,6 +45,20 @@ class Method(Protocol):
         ...
 
     @property
+    def curriculum_modalities(self) -> tuple[str, ...]:
+        """Modalities, 'sketch' and 'image', whose curricula `fit` with these options goes by."""
+        ...
+
+    @property
+    def paces(self) -> bool:
+        """True if `fit` with these options takes up some samples before others.
+
+        What `to_arrays` returns then holds ``sketch_pacing_rounds`` and ``image_pacing_rounds``,
+        (rounds, n): how much each training sample counted after each round, in [0, 1].
+        """
+        ...
+
+    @property
     def uses_gpu(self) -> bool:
         """True if these options ask for a GPU."""
         ...

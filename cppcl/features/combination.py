@@ -13,7 +13,7 @@ from cppcl.errors import InputError
 from cppcl.features.base import Extractor, Picture
 from cppcl.features.explanation import extracted_layers
 from cppcl.features.layers import Layer, titled
-from cppcl.features.learning import LearningExtractor
+from cppcl.features.learning import Drawing, LearningExtractor
 from cppcl.validation import check_number, suggestion
 
 SEPARATOR = "+"
@@ -178,6 +178,13 @@ class Combination:
             if isinstance(part, LearningExtractor)
             for remark in part.remarks()
         ]
+
+    def drawing(self) -> Drawing | None:
+        """How what the first part learned looks, of those that can be drawn."""
+        drawings = (
+            part.drawing() for part in self.learning if isinstance(part, LearningExtractor)
+        )
+        return next(filter(None, drawings), None)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, by name.

@@ -15,6 +15,14 @@ from cppcl.features.base import Picture
 from cppcl.features.layers import Layer
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A picture of what was learned, and a caption that says how to read it."""
+
+    picture: Picture
+    caption: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class LearningExtractor(ABC):
     """Base of the extractors whose `fit` learns named arrays.
@@ -77,6 +85,10 @@ class LearningExtractor(ABC):
     def remarks(self) -> list[str]:
         """What a person should know about what was learned; nothing here."""
         return []
+
+    def drawing(self) -> Drawing | None:
+        """How what was learned looks, for a person; here it cannot be drawn."""
+        return None
 
     @property
     def has_learned(self) -> bool:

@@ -267,6 +267,18 @@ class CPRL(Estimator):
         return self.mu > 0
 
     @property
+    def curriculum_modalities(self) -> tuple[str, ...]:
+        """Modalities whose curricula are gone by."""
+        if self.curricula == "both":
+            return super().curriculum_modalities
+        return (self.curricula,) if self.uses_curricula else ()
+
+    @property
+    def paces(self) -> bool:
+        """True if a regulariser weighs the samples."""
+        return self.regularizer != "none"
+
+    @property
     def uses_gpu(self) -> bool:
         """True if codes and dictionaries are learned on a GPU."""
         return self.device != "cpu"

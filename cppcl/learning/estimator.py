@@ -30,6 +30,16 @@ class Estimator:
         return False
 
     @property
+    def curriculum_modalities(self) -> tuple[str, ...]:
+        """Modalities whose curricula `fit` goes by; here both, if it goes by curricula."""
+        return ("sketch", "image") if self.uses_curricula else ()
+
+    @property
+    def paces(self) -> bool:
+        """True if `fit` takes up some samples before others; here false."""
+        return False
+
+    @property
     def uses_gpu(self) -> bool:
         """True if these options ask for a GPU; here false."""
         return False

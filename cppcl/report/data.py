@@ -257,11 +257,11 @@ class LearnedFeatures:
     n_pictures : int
         Training pictures that it learned from.
     used_in : sequence of str
-        Protocols and splits that describe by it.
+        Protocols and splits whose features come from it.
     remarks : sequence of str
         What a person should know about it.
-    picture : bytes, optional
-        How it looks, a PNG.
+    picture, caption : bytes, str, optional
+        How it looks, a PNG, and how to read it.
     """
 
     artifact: str
@@ -270,6 +270,7 @@ class LearnedFeatures:
     used_in: Sequence[str]
     remarks: Sequence[str] = ()
     picture: bytes | None = None
+    caption: str = ""
 
 
 @dataclass(frozen=True)

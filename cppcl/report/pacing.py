@@ -147,13 +147,13 @@ class MethodPacing:
     method : str
         Which.
     modalities : sequence of ModalityPacing
-        Of the modalities; empty where their pacing was not kept.
+        Of both modalities.
     curricula : sequence of str
         Modalities whose curricula took part in its training.
     """
 
     method: str
-    modalities: Sequence[ModalityPacing] = ()
+    modalities: Sequence[ModalityPacing]
     curricula: Sequence[str] = ()
 
 
@@ -228,14 +228,10 @@ def render_pacing(
     Returns
     -------
     str, dict of str to bytes
-        The section; and, where pacing was kept, ``pacing_<file_name>.csv`` with every sample and
+        The section; and ``pacing_<file_name>.csv`` with every sample, and
         ``pacing_by_easiness_<file_name>.png``.
     """
-    table, written, figure = f"pacing_{file_name}.csv", dict[str, bytes](), b""
-    if result.modalities:
-        figure = pacing_png(result.modalities)
-        written[table] = pacing_csv(result.modalities).encode()
-        written[f"pacing_by_easiness_{file_name}.png"] = figure
+    table, figure = f"pacing_{file_name}.csv", pacing_png(result.modalities)
     html = render_page(
         "pacing.html",
         result=result,
@@ -254,7 +250,10 @@ def render_pacing(
             for pacing in result.modalities
         ],
     )
-    return html, written
+    return html, {
+        table: pacing_csv(result.modalities).encode(),
+        f"pacing_by_easiness_{file_name}.png": figure,
+    }
 
 
 def cells(pacing: ModalityPacing) -> list[str]:

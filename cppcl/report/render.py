@@ -33,7 +33,7 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         ``rank_k_<protocol>.png``, ``pacing_<protocol>.png``, ``grid_<protocol>.png`` and
         ``easiness_<protocol>.png`` where there is something to show, and
         ``pacing_<protocol>.csv`` and ``pacing_by_easiness_<protocol>.png`` where the pacing of
-        every round is known; and ``keyshapes_<key>.png`` of each `learn` artifact that has a
+        every round is known; and ``learned_<key>.png`` of each `learn` artifact that has a
         picture. The same data give the same bytes with the same library versions.
     """
     import yaml
@@ -53,7 +53,7 @@ def render_report(data: ReportData) -> dict[str, bytes]:
             sections[-1]["pacing"], beside = render_pacing(protocol.pacing, protocol.name, name)
             written |= beside
     drawn = [(learned, learned.picture) for learned in data.learned if learned.picture]
-    written |= {f"keyshapes_{_key(learned)}.png": picture for learned, picture in drawn}
+    written |= {f"learned_{_key(learned)}.png": picture for learned, picture in drawn}
     configuration = yaml.safe_dump(
         dict(data.configuration), sort_keys=False, allow_unicode=True, width=88
     )
@@ -63,8 +63,8 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         sections=sections,
         configuration=configuration,
         # One stands for those of the other splits, which are files beside the page.
-        shapes=[(learned, png_uri(smaller_png(picture))) for learned, picture in drawn[:1]],
-        other_shapes=[f"keyshapes_{_key(learned)}.png" for learned, _ in drawn[1:]],
+        drawings=[(learned, png_uri(smaller_png(picture))) for learned, picture in drawn[:1]],
+        other_drawings=[f"learned_{_key(learned)}.png" for learned, _ in drawn[1:]],
         seconds=sum(stage.seconds for stage in data.stages),
         asked=figures.QUERY,
         right=figures.RIGHT,

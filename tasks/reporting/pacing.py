@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.table import Modality
+from cppcl.methods import Method, make_method
 from cppcl.report.pacing import MethodPacing, ModalityPacing
 from storage import Reference, Store
 from tasks.lineage import Lineage, by_modality, first_curricula
@@ -18,7 +19,7 @@ from tasks.samples import open_pictures, training_samples
 from tasks.stages.build_curricula import scores_of
 
 ROUNDS = "model.{}_pacing_rounds"
-"""Array of a `train` artifact, of a modality; those of older versions lack it."""
+"""Array of a `train` artifact, of a modality."""
 
 
 def paced_method(store: Store, methods: dict[str, list[Reference]]) -> tuple[str, Lineage] | None:
@@ -33,19 +34,15 @@ def paced_method(store: Store, methods: dict[str, list[Reference]]) -> tuple[str
     """
     for method, (first, *_) in methods.items():
         lineage = Lineage.of_evaluation(store, first)
-        parameters: Any = lineage.training.parameters
-        if (
-            parameters["method"] == "cprl"
-            and parameters["options"].get("regularizer", "B") != "none"
-        ):
+        if method_of(lineage).paces:
             return method, lineage
     return None
 
 
-def pacing_kept(store: Store, methods: dict[str, list[Reference]]) -> bool | None:
-    """True if the pacing of the method that is shown was kept; None where no method paces."""
-    found = paced_method(store, methods)
-    return None if found is None else ROUNDS.format("sketch") in found[1].training.names
+def method_of(lineage: Lineage) -> Method:
+    """The method that was trained, with its options, not fitted."""
+    parameters: Any = lineage.training.parameters
+    return make_method(parameters["method"], **parameters["options"])
 
 
 def pacing_result(
@@ -65,16 +62,12 @@ def pacing_result(
     Returns
     -------
     MethodPacing or None
-        Without modalities where the method was trained by a version that did not keep its pacing;
         None where no method paces.
     """
     if (found := paced_method(store, methods)) is None:
         return None
-    method, lineage = found
+    name, lineage = found
     model = lineage.training
-    if ROUNDS.format("sketch") not in model.names:
-        return MethodPacing(method)
-    options: Any = model.parameters["options"]
     target: Any = model.parameters["target"]
     samples = training_samples(
         store,
@@ -92,9 +85,9 @@ def pacing_result(
     modalities = []
     for part in samples:
         modality, rows = part.modality, part.rows
-        name, easiness = "", np.full(len(rows), np.nan)
+        score, easiness = "", np.full(len(rows), np.nan)
         if modality in used:
-            name = str(store.open(used[modality]).parameters["extractor"])
+            score = str(store.open(used[modality]).parameters["extractor"])
             easiness = scores_of(store, used[modality], modality)[rows]
         ids = table.column("ids", modality)
         paced = ModalityPacing(
@@ -103,16 +96,12 @@ def pacing_result(
             ids=[ids[row] for row in rows],
             labels=part.labels.tolist(),
             easiness=easiness,
-            score=name,
+            score=score,
         )
         pictures = pictures_of(paced, rows, reader(modality))
         modalities.append(replace(paced, pictures=pictures))
-    took_part = [
-        part.modality
-        for part in samples
-        if lineage.curricula and options.get("curricula", "both") in ("both", part.modality)
-    ]
-    return MethodPacing(method, modalities, took_part)
+    imposed = method_of(lineage).curriculum_modalities if lineage.curricula else ()
+    return MethodPacing(name, modalities, imposed)
 
 
 def pictures_of(paced: ModalityPacing, rows: NDArray[np.int64], read: Reader) -> dict[int, Any]:

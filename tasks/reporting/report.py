@@ -29,16 +29,16 @@ from cppcl.retrieval.exact import nearest
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.lineage import Lineage, everything_behind, first_curricula
 from tasks.reporting.curricula import Reader, curriculum_results
-from tasks.reporting.pacing import pacing_kept, pacing_result
+from tasks.reporting.pacing import pacing_result
 from tasks.samples import Pictures, Target, open_pictures
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.evaluate import open_evaluation, open_test_set
 from tasks.stages.extract import zero_rows_remark
-from tasks.stages.learn import KEYSHAPES, remarks_on
+from tasks.stages.learn import CAPTION, DRAWING, remarks_on
 from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
 
-VERSION = "8"
+VERSION = "9"
 LIBRARIES = ("cppcl", "numpy", "scipy", "torch", "zarr", "dask", "prefect", "scikit-image")
 
 Scores = dict[str, dict[str, list[Reference]]]
@@ -77,9 +77,7 @@ def report_on_experiment(
     }
     # Inputs are kept by name; the first method is the one that others are compared with.
     order = {protocol: list(methods) for protocol, methods in scores.items()}
-    # Models of older versions lack their pacing; trained anew, they have the same keys.
-    kept = {protocol: pacing_kept(store, methods) for protocol, methods in scores.items()}
-    parameters = {"configuration": configuration, "methods": order, "pacing_kept": kept}
+    parameters = {"configuration": configuration, "methods": order}
     recipe = Recipe("report", VERSION, parameters, inputs)
 
     def create(writer: Writer) -> None:
@@ -277,6 +275,7 @@ def learned_features(store: Store, scores: Scores) -> list[LearnedFeatures]:
     found = []
     for reference, places in used_in.items():
         artifact = store.open(reference)
+        drawn = DRAWING in artifact.names
         found.append(
             LearnedFeatures(
                 artifact=str(reference),
@@ -284,7 +283,8 @@ def learned_features(store: Store, scores: Scores) -> list[LearnedFeatures]:
                 n_pictures=artifact.parameters["n_pictures"],
                 used_in=places,
                 remarks=remarks_on(artifact),
-                picture=artifact.bytes(KEYSHAPES) if KEYSHAPES in artifact.names else None,
+                picture=artifact.bytes(DRAWING) if drawn else None,
+                caption=artifact.text(CAPTION) if drawn else "",
             )
         )
     return found

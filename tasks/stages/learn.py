@@ -29,7 +29,8 @@ from tasks.workspace import Workspace
 
 VERSION = "1"
 PICTURES = "pictures.sha256"
-KEYSHAPES = "keyshapes.png"
+DRAWING = "drawing.png"
+CAPTION = "drawing.txt"
 REMARKS = "remarks.json"
 MEND = "raise compute.memory_per_worker, or lower longest_side or what the extractor samples"
 
@@ -49,8 +50,8 @@ def learn_features(
     """Publish what an extractor learns from the training pictures of a modality.
 
     The key holds their content, whatever they are called and whichever split they train in; they
-    are given in the order of their sha256. Pictures that cannot be read are passed over. How
-    what was learned looks is published too, as ``keyshapes.png``, where the extractor draws it.
+    are given in the order of their sha256. Pictures that cannot be read are passed over. Where
+    the extractor draws what it learned, the drawing is published too, with its caption.
     Of a combination the part that learns does so, as it would alone.
 
     Raises
@@ -91,11 +92,11 @@ def learn_features(
         # Where they lie does not belong to what was learned.
         writer.note(skipped=learned.failures)
         fitted = made.from_arrays(learned.arrays)
-        for part in fitted.learning if isinstance(fitted, Combination) else (fitted,):
-            if draw := getattr(part, "keyshapes_picture", None):
-                writer.put_bytes(KEYSHAPES, as_png(draw()))
         if isinstance(fitted, LearningExtractor | Combination):
             writer.put_json(REMARKS, fitted.remarks())
+            if drawing := fitted.drawing():
+                writer.put_bytes(DRAWING, as_png(drawing.picture))
+                writer.put_text(CAPTION, drawing.caption)
         n, skipped = len(pictures.paths), len(learned.failures)
         log(
             f"{label}: learned from {n - skipped} of {n} training pictures "

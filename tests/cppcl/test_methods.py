@@ -295,6 +295,9 @@ def test_a_method_says_what_it_needs(name):
     method = make(name)
     assert isinstance(method.uses_curricula, bool)
     assert isinstance(method.uses_gpu, bool)
+    assert isinstance(method.paces, bool)
+    assert bool(method.curriculum_modalities) == method.uses_curricula
+    assert set(method.curriculum_modalities) <= {"sketch", "image"}
     small, large = (method.memory(n, n, (20, 20)) for n in (60, 6000))
     assert 0 < small < large
 
@@ -306,3 +309,6 @@ def test_curricula_are_used_by_their_weight_and_a_gpu_by_the_device():
     assert [gpu.uses_gpu, make("cprl").uses_gpu] == [True, False]
     assert [name for name in METHODS if make(name).uses_curricula] == ["cprl"]
     assert [name for name in METHODS if not make(name).learns] == ["raw_cosine"]
+    assert make("cprl", curricula="image").curriculum_modalities == ("image",)
+    assert make("cprl", curricula="image", mu=0).curriculum_modalities == ()
+    assert [make("cprl").paces, make("cprl", regularizer="none").paces] == [True, False]

@@ -57,7 +57,7 @@ def test_chain_describes_by_both_parts_and_shares_what_one_learned(
     store: Store = workspace.store
     artifact = store.open(learned.reference)
     assert artifact.parameters["extractor"] == "lks"
-    assert "keyshapes.png" in artifact.names
+    assert "drawing.png" in artifact.names
     arrays = {
         name: artifact.array(f"learned.{name}") for name in ("keyshapes", "statistics", "patches")
     }

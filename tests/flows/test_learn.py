@@ -276,7 +276,7 @@ def test_stages_need_what_was_learned(
     assert [r.cached for r in again.pieces["extract image lks"]] == [True, True]
 
 
-def test_keyshapes_can_be_looked_at(first: Any) -> None:
+def test_what_was_learned_can_be_looked_at(first: Any) -> None:
     store = first.workspace.store
     learned = store.open(references(first, "learn sketch lks instance")[0])
     arrays = {
@@ -284,18 +284,19 @@ def test_keyshapes_can_be_looked_at(first: Any) -> None:
         for name in learned.names
         if name.startswith("learned.")
     }
-    expected = Lks(**NUMBERS).from_arrays(arrays).keyshapes_picture()
-    with Image.open(learned.file_path("keyshapes.png")) as shown:
-        np.testing.assert_array_equal(np.asarray(shown), expected)
+    expected = Lks(**NUMBERS).from_arrays(arrays).drawing()
+    assert learned.text("drawing.txt") == expected.caption
+    with Image.open(learned.file_path("drawing.png")) as shown:
+        np.testing.assert_array_equal(np.asarray(shown), expected.picture)
 
 
-def test_report_shows_keyshapes_and_where_they_are_used(first: Any) -> None:
+def test_report_shows_what_was_learned_and_where_they_are_used(first: Any) -> None:
     store = first.workspace.store
     report = store.open(references(first, "report")[0])
     page = report.bytes("report.html").decode()
     for number, learned in enumerate(references(first, "learn sketch lks instance"), start=1):
-        picture = report.bytes(f"keyshapes_{learned.key[:12]}.png")
-        assert picture == store.open(learned).bytes("keyshapes.png")
+        picture = report.bytes(f"learned_{learned.key[:12]}.png")
+        assert picture == store.open(learned).bytes("drawing.png")
         row = f"<td>lks</td><td>7</td><td>instance, split {number}</td>"
         assert f'<th scope="row">{learned}</th>{row}' in page
 

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cppcl.learning.fitting
-from flows.selection import Selection
 from tasks.lineage import Lineage
-from tasks.reporting.pacing import pacing_kept, pacing_result
+from tasks.reporting.pacing import pacing_result
 from tasks.samples import open_pictures, open_split
 from tasks.stages.build_curricula import scores_of
 from tasks.workspace import Workspace
@@ -54,7 +52,7 @@ def test_the_first_paced_method_is_shown_on_the_first_split(
     methods = chain.record.scores["p"]
     found = pacing_result(store, methods, reader)
     assert found is not None
-    assert (found.method, found.curricula) == ("paced", ["image"])
+    assert (found.method, found.curricula) == ("paced", ("image",))
     lineage = Lineage.of_evaluation(store, methods["paced"][0])
     samples = open_pictures(store, lineage.table).table
     split = open_split(store, lineage.split)
@@ -91,42 +89,12 @@ def test_the_first_paced_method_is_shown_on_the_first_split(
     assert not any(pacing.pictures for pacing in vectors.modalities)
 
 
-def test_a_training_of_an_older_version_is_reused_and_shown_once_trained_anew(
-    file: Path, run_plain: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = Workspace(tmp_path / "workspace")
-    store = place.store
-    now = cppcl.learning.fitting.arrays_of
-
-    def before(*arguments: Any) -> dict[str, Any]:
-        arrays = now(*arguments)
-        return {n: array for n, array in arrays.items() if not n.endswith("_pacing_rounds")}
-
-    with monkeypatch.context() as patch:
-        patch.setattr(cppcl.learning.fitting, "arrays_of", before)
-        run_plain(file, place)
-    older = run_plain(file, place)
-    assert all(piece.cached for pieces in older.pieces.values() for piece in pieces)
-    methods = older.record.scores["p"]
-    assert pacing_kept(store, methods) is False
-    reports = [older.pieces["report"][0].reference]
-    assert "--force train" in store.open(reports[0]).text("report.html")
-    newer = run_plain(file, place, selection=Selection(force=("train",)))
-    assert newer.record.scores["p"] == methods
-    assert pacing_kept(store, methods) is True
-    reports.append(newer.pieces["report"][0].reference)
-    page = store.open(reports[1])
-    assert "--force train" not in page.text("report.html")
-    assert "pacing_p.csv" in page.names
-
-
 def test_without_pacing_there_is_nothing_to_show(
     file: Path, run_plain: Callable[..., Any], tmp_path: Path
 ) -> None:
     place = Workspace(tmp_path / "workspace")
     chain = run_plain(file, place, "regularizer=none", "mu=0", "curriculum=null")
     methods = chain.record.scores["p"]
-    assert pacing_kept(place.store, methods) is None
     assert pacing_result(place.store, methods, reader) is None
     page = place.store.open(chain.pieces["report"][0].reference).text("report.html")
     assert "Which samples entered when" not in page
@@ -139,7 +107,7 @@ def test_without_scores_the_order_is_shown_alone(
     chain = run_plain(file, place, "curriculum=null")
     found = pacing_result(place.store, chain.record.scores["p"], reader)
     assert found is not None
-    assert (found.method, found.curricula) == ("paced", [])
+    assert (found.method, found.curricula) == ("paced", ())
     assert all(
         pacing.score == "" and np.isnan(pacing.easiness).all() for pacing in found.modalities
     )

@@ -22,7 +22,7 @@ from cppcl.features.descriptors.keyshapes import (
     vote_scales,
 )
 from cppcl.features.layers import Layer, Numbers, Seen, Tiles, most_frequent
-from cppcl.features.learning import LearningExtractor
+from cppcl.features.learning import Drawing, LearningExtractor
 from cppcl.features.stateless import check_picture, rows_of
 from cppcl.validation import check_flag, check_number
 
@@ -147,8 +147,8 @@ class Lks(ContourOptions, LearningExtractor):
         scales = vote_scales(self.learned("statistics"), self.squared_distance)
         return rows_of(pictures, self.dimension, lambda p: self._describe(p, keyshapes, scales))
 
-    def keyshapes_picture(self, columns: int = 15, gap: int = 4) -> Picture:
-        """Draw all keyshapes in one picture, those with most members first.
+    def drawing(self, columns: int = 15, gap: int = 4) -> Drawing:
+        """All keyshapes in one picture, those with most members first.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class Lks(ContourOptions, LearningExtractor):
 
         Returns
         -------
-        (height, width, 3) uint8 array
+        Drawing
             The darker, the larger the share of a keyshape's members that are marked there.
         """
         counts = self.learned("statistics")[:, STATISTICS.index("count")]
@@ -169,7 +169,11 @@ class Lks(ContourOptions, LearningExtractor):
         for place, look in enumerate(looks):
             top, left = (gap + step * k for k in divmod(place, columns))
             sheet[top : top + PATCH, left : left + PATCH] = np.rint(255 * (1 - look))
-        return np.repeat(sheet[..., None], 3, axis=2)
+        caption = (
+            "Keyshapes, those of most stroke pixels first; the darker, the more of its members "
+            "are marked there"
+        )
+        return Drawing(np.repeat(sheet[..., None], 3, axis=2), caption)
 
     def explain(self, picture: Picture) -> list[Layer]:
         """Show the contours, each pixel by the keyshape that it votes for most, and the blocks."""

@@ -209,13 +209,6 @@ def test_without_pictures_or_scores_there_is_the_table():
     assert "pacing_p.csv" in written
 
 
-def test_a_model_of_an_older_version_is_told_how_to_be_trained_anew():
-    html, written = render_pacing(MethodPacing("cprl"), "p", "p")
-    assert not written
-    assert "cprl was trained by an older version" in html
-    assert "--force train" in html
-
-
 def test_a_report_holds_it_under_its_protocol(data):
     first, *rest = data.protocols
     with_it = replace(first, pacing=MethodPacing("cprl", [paced(), paced("image")]))

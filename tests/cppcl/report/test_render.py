@@ -245,14 +245,15 @@ def png_of(value):
 
 
 def test_what_was_learned_is_shown_with_its_key(build):
+    seen = (["a, split 1"], (), png_of(7), "Dark is many")
     first, second, words = (
-        LearnedFeatures("learn/0123456789abcdef", "lks", 40, ["a, split 1"], picture=png_of(7)),
+        LearnedFeatures("learn/0123456789abcdef", "lks", 40, *seen),
         LearnedFeatures("learn/fedcba9876543210", "lks", 41, ["a, split 2"], picture=png_of(8)),
         LearnedFeatures("learn/00aa", "sift", 42, ["b, split 1", "b, split 2"], ["<3 words> 0"]),
     )
     files = render_report(build(learned=[first, second, words]))
-    assert files["keyshapes_0123456789ab.png"] == first.picture
-    assert files["keyshapes_fedcba987654.png"] == second.picture
+    assert files["learned_0123456789ab.png"] == first.picture
+    assert files["learned_fedcba987654.png"] == second.picture
     page = files["report.html"].decode()
     section = page.split('<section id="about-learned">')[1].split("</section>")[0]
     cells = "<td>lks</td><td>40</td><td>a, split 1</td>"
@@ -262,13 +263,14 @@ def test_what_was_learned_is_shown_with_its_key(build):
     (uri,) = re.findall(r'<img src="data:image/png;base64,([^"]+)"', section)
     with Image.open(io.BytesIO(base64.b64decode(uri))) as shown:
         assert np.unique(np.asarray(shown.convert("RGB"))).tolist() == [7]
-    assert "Beside this page: keyshapes_fedcba987654.png." in section
+    assert "learn/0123456789abcdef (lks): Dark is many." in section
+    assert "Beside this page: learned_fedcba987654.png." in section
     assert '<a href="#about-learned">' in page
     one = render_report(build(learned=[first]))["report.html"].decode()
     assert "Beside this page" not in one
     none = render_report(build())
     assert "about-learned" not in none["report.html"].decode()
-    assert not [name for name in none if name.startswith("keyshapes")]
+    assert not [name for name in none if name.startswith("learned")]
 
 
 def test_little_data(build):

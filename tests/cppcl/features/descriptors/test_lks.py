@@ -114,7 +114,7 @@ def test_distances_far_beyond_the_scales_still_vote(fitted):
 
 
 def test_picture_of_the_keyshapes(fitted):
-    sheet = fitted.keyshapes_picture(columns=15, gap=4)
+    sheet = fitted.drawing(columns=15, gap=4).picture
     assert sheet.shape == (10 * 35 + 4, 15 * 35 + 4, 3)
     assert sheet.dtype == np.uint8
     order = np.argsort(-fitted.learned("statistics")[:, 4], kind="stable")
