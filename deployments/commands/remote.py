@@ -30,21 +30,23 @@ def main(options: Namespace) -> int:
 
 
 def push(store: Store, remote: Remote, options: Namespace) -> int:
-    """Send artifacts and what they were made from; all if none is named."""
+    """Send artifacts and their inputs; all if none is named."""
     if options.replace and not options.keys:
         raise InputError("store push --replace needs the KEY of what is to be replaced")
     chosen = [store.resolve(text, here=True) for text in options.keys]
     references = chosen or list(store.references())
-    return told(store.push(references, replace=options.replace), remote, "sent", "here")
+    return print_transfers(store.push(references, replace=options.replace), remote, "sent", "here")
 
 
 def pull(store: Store, remote: Remote, options: Namespace) -> int:
-    """Fetch artifacts and what they were made from."""
-    return told(store.pull(list(map(store.resolve, options.keys))), remote, "fetched", "there")
+    """Fetch artifacts and their inputs."""
+    return print_transfers(
+        store.pull(list(map(store.resolve, options.keys))), remote, "fetched", "there"
+    )
 
 
-def told(transfers: Iterable[Transfer], remote: Remote, verb: str, place: str) -> int:
-    """Print what is moved as it is, and how much it was in the end."""
+def print_transfers(transfers: Iterable[Transfer], remote: Remote, verb: str, place: str) -> int:
+    """Print each transfer when it is done, and their number and size in the end."""
     counts, n_bytes = Counter[str](), 0
     for transfer in transfers:
         counts[transfer.outcome] += 1
@@ -52,9 +54,9 @@ def told(transfers: Iterable[Transfer], remote: Remote, verb: str, place: str) -
         if transfer.outcome == "moved":
             print(f"{transfer.reference}: {verb}, {size_text(transfer.n_bytes)}", flush=True)
         elif transfer.outcome == "missing":
-            print(f"{transfer.reference}: passed over, it is not {place}")
+            print(f"{transfer.reference}: skipped: it is not {place}")
         elif transfer.outcome == "other":
-            print(f"{transfer.reference}: there with other values; to replace them, --replace")
+            print(f"{transfer.reference}: there with other values; replace them with --replace")
     there = counts["there"] + counts["other"]
     print(
         f"{remote.url}: {counts['moved']} artifacts {verb} ({size_text(n_bytes)}), {there} were "
@@ -64,12 +66,12 @@ def told(transfers: Iterable[Transfer], remote: Remote, verb: str, place: str) -
 
 
 def list_artifacts(store: Store, remote: Remote, options: Namespace) -> int:
-    """One line an artifact of the remote; KEY arguments name stages."""
+    """Print one line for each artifact of the remote; KEY arguments name stages."""
     check_stages(options.keys)
     terminal = Terminal(sys.stdout)
     digits, width = room(terminal)
     rows = [
-        [f"{reference.stage}/{reference.key[:digits]}", *described(found, width)]
+        [f"{reference.stage}/{reference.key[:digits]}", *size_and_parameters(found, width)]
         for stage in options.keys or [None]
         for reference, found in remote.inventories(stage)
     ]
@@ -77,8 +79,8 @@ def list_artifacts(store: Store, remote: Remote, options: Namespace) -> int:
     return 0
 
 
-def described(found: Inventory | DamagedArtifactError, width: int) -> tuple[str, str]:
-    """Size and parameters; of a damaged artifact, how to learn more."""
+def size_and_parameters(found: Inventory | DamagedArtifactError, width: int) -> tuple[str, str]:
+    """Return size and parameters; of a damaged artifact, how to learn more."""
     if isinstance(found, DamagedArtifactError):
         return MISSING, "damaged: see cppcl store verify --remote"
     return size_text(found.n_bytes), shorten(found.manifest["parameters"], width)

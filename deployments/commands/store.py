@@ -34,22 +34,22 @@ def check_there(workspace: Workspace) -> None:
 
 
 def check_stages(names: list[str]) -> None:
-    """Refuse what is no stage."""
+    """Refuse names that are no stages."""
     for name in names:
         if name not in STAGES:
             raise InputError(f"store ls {name}: the stages are {', '.join(STAGES)}")
 
 
 def room(terminal: Terminal) -> tuple[int, int]:
-    """Digits of a key, and characters of its parameters, for a line each.
+    """Return how many digits of a key, and characters of its parameters, fit into a line.
 
-    Where the terminal is narrow, the beginning of a key names it as well.
+    In a narrow terminal, the beginning of a key is enough to name it.
     """
     return (32, 60) if terminal.console.width >= PLAIN_WIDTH else (12, 20)
 
 
 def list_artifacts(workspace: Workspace, options: Namespace) -> int:
-    """One line an artifact; KEY arguments name stages."""
+    """Print one line for each artifact; KEY arguments name stages."""
     check_stages(options.keys)
     terminal = Terminal(sys.stdout)
     digits, width = room(terminal)
@@ -67,7 +67,7 @@ def list_artifacts(workspace: Workspace, options: Namespace) -> int:
 
 
 def made(artifact: Artifact, width: int) -> tuple[str, str]:
-    """When, and with what; of a damaged artifact, how to mend it."""
+    """Return when an artifact was made, and its parameters; of a damaged one, how to repair it."""
     try:
         started, parameters = artifact.run["started"], artifact.parameters
     except DamagedArtifactError:
@@ -76,7 +76,7 @@ def made(artifact: Artifact, width: int) -> tuple[str, str]:
 
 
 def shorten(parameters: dict[str, Any], width: int) -> str:
-    """Parameters in at most ``width`` characters."""
+    """Return parameters in at most ``width`` characters."""
     text = ", ".join(f"{name}={value}" for name, value in parameters.items())
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
@@ -93,7 +93,7 @@ def show(workspace: Workspace, options: Namespace) -> int:
 
 
 def verify(workspace: Workspace, options: Namespace) -> int:
-    """Read everything back; 1 if something is damaged and is not to be repaired."""
+    """Read everything back; 1 if something is damaged and stays so."""
     store = workspace.store
     chosen = [store.resolve(text, here=True) for text in options.keys] or None
     problems = store.verify(chosen)
@@ -106,7 +106,7 @@ def verify(workspace: Workspace, options: Namespace) -> int:
     # In the order in which they were found, each once.
     repairs = store.repair(dict.fromkeys(problem.reference for problem in problems))
     for repair in repairs:
-        print(f"{repair.reference}: {told(repair)}")
+        print(f"{repair.reference}: {repair_text(repair)}")
     unfinished = [str(repair.reference) for repair in repairs if not repair.whole]
     if unfinished:
         print(
@@ -115,10 +115,10 @@ def verify(workspace: Workspace, options: Namespace) -> int:
     return 0
 
 
-def told(repair: Repair) -> str:
-    """What was done about a damaged artifact."""
+def repair_text(repair: Repair) -> str:
+    """Return how a damaged artifact was repaired."""
     if repair.whole:
-        return "mended; it is whole"
+        return "repaired; it is whole"
     if repair.blocks is None:
         return "removed; the next run makes it again"
     blocks = {name: numbers for name, numbers in repair.blocks.items() if numbers}
@@ -132,13 +132,13 @@ def told(repair: Repair) -> str:
 
 
 def shorten_list(numbers: list[int]) -> str:
-    """Numbers as text, at most ten of them."""
+    """Return numbers as text, at most ten of them."""
     more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
     return ", ".join(map(str, numbers[:10])) + more
 
 
 def finishing(workspace: Workspace, unfinished: list[str]) -> str:
-    """Commands that make what is missing, as far as the records of runs tell."""
+    """Return the commands that make what is missing, as far as the records of runs say."""
     users = {
         record["experiment"]: (record.get("index"), source_of(record))
         for record in workspace.run_records().values()
@@ -154,7 +154,7 @@ def finishing(workspace: Workspace, unfinished: list[str]) -> str:
 
 
 def collect(workspace: Workspace, options: Namespace) -> int:
-    """Remove what the latest run of no experiment uses."""
+    """Remove all that the latest run of no experiment uses."""
     if options.keys:
         raise InputError(
             f"store gc takes no KEY (got {', '.join(options.keys)}): it removes everything that "
@@ -169,10 +169,10 @@ def collect(workspace: Workspace, options: Namespace) -> int:
 
 
 def latest(workspace: Workspace) -> Iterator[Reference]:
-    """Artifacts of the latest run of each experiment, or any gallery, that reached a stage.
+    """Iterate over the artifacts of the latest run of each experiment or gallery, stage by stage.
 
-    A run of one stage alone must not cost what the whole run before it made. What is promoted
-    stays, and what was before it.
+    So a run of one stage alone does not cost what the whole run before it made. Models that are
+    or were promoted stay.
     """
     records = workspace.run_records()
     newest = {

@@ -158,7 +158,7 @@ class Icechunk:
         return zarr.open_array(session.store, path="x", mode="r")
 
     def readable(self) -> bool:
-        """Whether any value of the unfinished write can be seen (unwritten ones read as 0)."""
+        """True if any value of the unfinished write can be seen (unwritten ones read as 0)."""
         try:
             return bool(np.any(self.array()[:]))
         except (FileNotFoundError, KeyError, zarr.errors.ArrayNotFoundError):

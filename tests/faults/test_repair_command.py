@@ -82,7 +82,7 @@ def test_what_is_mended_at_once_needs_no_run(
     result = cppcl("store", "verify", "--repair", "--workspace", workspace.root)
     assert result.stdout.splitlines()[1:] == [
         "2 artifacts read, 1 problems",
-        f"{artifacts[0].reference}: mended; it is whole",
+        f"{artifacts[0].reference}: repaired; it is whole",
     ]
     assert workspace.store.verify() == []
 

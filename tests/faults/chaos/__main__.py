@@ -1,4 +1,4 @@
-"""Faults by the hundred: what becomes of a store, and of a whole chain of stages.
+"""Faults by the hundred, put into a store and into a whole chain of stages.
 
 Run from the project's folder::
 
@@ -11,8 +11,8 @@ in runs with Prefect and Dask (`chain_faults`). The same seed gives the same fau
 ``--only`` does some of them again, and ``--share 0/4`` every fourth, beginning with the first, so
 that four processes do all. ``--json`` appends a line for each; ``--read`` takes the outcomes from
 such files instead. ``--markdown docs/reliability.md`` writes the tables of outcomes between the
-marks of that page. The exit code is 1 if anything was not as it must be; a process that takes more
-than two minutes counts as hung, or ``--patience`` times that on a machine that is busy.
+marks of that page. The exit code is 1 if any outcome is wrong. A process that takes more than two
+minutes counts as hung, or ``--patience`` times that on a busy machine.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import children
-from outcomes import Outcome, markdown, write_section
+from outcomes import FaultOutcome, markdown, write_section
 
 
 def main() -> int:
-    """Run what is asked for; 1 if anything was not as it must be."""
+    """Run the chosen parts; 1 if any outcome is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--store", type=int, default=0, metavar="N", help="faults in a store")
     parser.add_argument("--stages", type=int, default=0, metavar="N", help="kills of all stages")
@@ -49,7 +49,7 @@ def main() -> int:
     options = parser.parse_args()
     children.TIMEOUT_S *= options.patience
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # children are forked: no threads before
-    found: dict[str, list[Outcome]] = read(options.read)
+    found: dict[str, list[FaultOutcome]] = read(options.read)
     with tempfile.TemporaryDirectory(prefix="cppcl-chaos-") as folder:
         if options.store and not options.read:
             import zarr  # noqa: F401  imported once here, and not used: children are forked
@@ -78,9 +78,9 @@ def main() -> int:
 
 
 def carry_out(
-    part: str, faults: Iterable[Callable[[], Outcome]], options: argparse.Namespace
-) -> list[Outcome]:
-    """Do the faults one by one; each is told, and written, as soon as it is done."""
+    part: str, faults: Iterable[Callable[[], FaultOutcome]], options: argparse.Namespace
+) -> list[FaultOutcome]:
+    """Do the faults one by one; each outcome is printed and written at once."""
     outcomes = []
     started = time.monotonic()
     first, every = map(int, options.share.split("/"))
@@ -99,13 +99,13 @@ def carry_out(
     return outcomes
 
 
-def read(files: list[Path]) -> dict[str, list[Outcome]]:
+def read(files: list[Path]) -> dict[str, list[FaultOutcome]]:
     """Outcomes that were written before, in the order of their numbers."""
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    found: dict[str, list[Outcome]] = {}
+    found: dict[str, list[FaultOutcome]] = {}
     for line in sorted(lines, key=lambda line: int(line["number"])):
         part, _ = line.pop("part"), line.pop("number")
-        found.setdefault(part, []).append(Outcome(**line))
+        found.setdefault(part, []).append(FaultOutcome(**line))
     return found
 
 

@@ -23,7 +23,7 @@ import psutil
 from chain_kinds import KINDS, Kind, Struck, end_frozen_workers
 from experiment import draw_pictures, manifests, unlike_expected, write_experiment
 from foreign import CabledCluster, ForeignCluster
-from outcomes import Outcome
+from outcomes import FaultOutcome
 from starter import Starter
 
 MARK = "CPPCL_CHAOS_MARK"
@@ -75,7 +75,7 @@ class Runs:
     def __exit__(self, *error: Any) -> None:
         self.stack.close()
 
-    def faults(self, n: int, seed: int) -> Iterator[Callable[[], Outcome]]:
+    def faults(self, n: int, seed: int) -> Iterator[Callable[[], FaultOutcome]]:
         """Iterate over `n` faults; every kind in turn, at a place drawn from the seed."""
         rng = random.Random(seed)
         for number in range(n):
@@ -89,7 +89,7 @@ class Runs:
             )
             yield partial(self.disturbed, kind, stage, nth, delay, draw)
 
-    def disturbed(self, kind: Kind, stage: str, nth: int, delay: float, draw: int) -> Outcome:
+    def disturbed(self, kind: Kind, stage: str, nth: int, delay: float, draw: int) -> FaultOutcome:
         """Put a fault into a run; once more, and earlier, if the run was past that place."""
         outcome = self.disturbed_once(kind, stage, nth, delay, draw)
         if PAST in outcome.detail and not outcome.wrong:
@@ -98,9 +98,11 @@ class Runs:
                 outcome.wrong.append("nothing was struck")
         return outcome
 
-    def disturbed_once(self, kind: Kind, stage: str, nth: int, delay: float, draw: int) -> Outcome:
+    def disturbed_once(
+        self, kind: Kind, stage: str, nth: int, delay: float, draw: int
+    ) -> FaultOutcome:
         """Start a run, put a fault into it, see how it ends, finish it and compare."""
-        outcome = Outcome(kind.name, stage, f"{delay:.3f} s after change {nth} of the stage")
+        outcome = FaultOutcome(kind.name, stage, f"{delay:.3f} s after change {nth} of the stage")
         place = self.folder / "place"
         started = time.monotonic()
         with ExitStack() as stack:
@@ -174,7 +176,7 @@ class Run:
         return self.starter.codes.get(self.pid)
 
     def wait_for(self, condition: Callable[[], bool]) -> bool:
-        """Whether a condition comes to hold before the run ends."""
+        """True if a condition comes to hold before the run ends."""
         give_up = time.monotonic() + children.TIMEOUT_S
         while not condition():
             if time.monotonic() > give_up:
@@ -194,7 +196,7 @@ class Run:
         return self.code
 
     def last_words(self) -> str:
-        """End of what it told."""
+        """The end of its output."""
         return " ".join(self.log.read_text(errors="replace").split())[-200:]
 
 

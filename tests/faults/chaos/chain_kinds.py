@@ -111,11 +111,11 @@ class Kind(NamedTuple):
     cluster : {'shared', 'local', 'foreign', 'cabled'}
         One that outlives the run, one of the run's own, or one that is started for it.
     at_work : bool
-        Whether it is done in a stage that uses the cluster.
+        True if it is done in a stage that uses the cluster.
     survived : bool
-        Whether the run has to end in order all the same.
+        True if the run must succeed nevertheless.
     twice : bool
-        Whether another run of the same experiment goes on beside it.
+        True if another run of the same experiment goes on beside it.
     """
 
     name: str
@@ -161,7 +161,7 @@ def end_frozen_workers() -> None:
 
 
 def is_worker(process: psutil.Process) -> bool:
-    """Whether a process is a worker that a nanny started."""
+    """True if a process is a worker that a nanny started."""
     try:
         return "spawn_main" in " ".join(process.cmdline())
     except psutil.Error:

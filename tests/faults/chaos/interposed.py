@@ -1,7 +1,7 @@
-"""Calls that change files, counted one by one, any of which can be made to go wrong.
+"""Calls that change files, counted one by one; any of them can be made to fail.
 
-What Python code does to files goes through functions of `os` and `io`; they are replaced in the
-process that calls `interpose`. Only a process that is thrown away afterwards should.
+Python code changes files by functions of `os` and `io`. `interpose` replaces them in the process
+that calls it, which must be thrown away afterwards.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NEED_ROOM = frozenset({"create", "write", "mkdir"})
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong, and at which call.
+    """A fault, and the call at which it happens.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Fault:
         The process is killed before it, when half of the bytes are written, or after it; or it
         fails.
     error : int
-        What it fails with.
+        Error number that it fails with.
     lasting : bool
-        Whether all later calls that need room fail too, as on a full disk.
+        True if all later calls that need room fail too, as on a full disk.
     """
 
     at: int
@@ -51,7 +51,7 @@ class Fault:
 
 
 class Call(NamedTuple):
-    """One call: its name, and what the process was doing."""
+    """One call: its name, and the phase of the job."""
 
     name: str
     phase: str
@@ -63,9 +63,9 @@ class Calls:
     Parameters
     ----------
     root : Path
-        Folder; what happens elsewhere is not counted.
+        Folder; calls elsewhere are not counted.
     fault : Fault, optional
-        What goes wrong.
+        The fault.
     pauses : int, optional
         Seed of pauses of up to two milliseconds before every call.
     """
@@ -78,7 +78,7 @@ class Calls:
         self._lock = threading.Lock()
 
     def below(self, path: Any) -> bool:
-        """Whether a call on this path is counted."""
+        """True if a call on this path is counted."""
         return not isinstance(path, int) and os.fspath(path).startswith(self.root)
 
     def pass_on(self, name: str, call: Callable[[], Any], half: Callable[[], Any] | None = None):  # type: ignore[no-untyped-def]
@@ -104,7 +104,7 @@ class Calls:
                 with contextlib.suppress(OSError):
                     call()
             os.kill(os.getpid(), signal.SIGKILL)
-            time.sleep(60)  # another thread may be told of the signal first
+            time.sleep(60)  # another thread may get the signal first
         return call()
 
 

@@ -1,4 +1,4 @@
-"""What came of faults: as objects, and as the table of a page."""
+"""Outcomes of faults: as objects, and as the table of a page."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ TITLES = {
 
 
 @dataclass
-class Outcome:
-    """What came of one fault.
+class FaultOutcome:
+    """The outcome of one fault.
 
     Attributes
     ----------
     kind : str
         Kind of fault.
     where : str
-        What was going on, or what was damaged.
+        Phase of the job, or kind of file that was damaged.
     detail : str
-        What was done exactly.
+        The fault in full, with its call or file.
     wrong : list of str
-        What is not as it must be; nothing, if all is well.
+        Whatever is not as after an undisturbed job; empty if all is well.
     cost : float
-        Pieces of work (artifacts, blocks, rounds) that were left to do; of a chain, seconds.
+        Pieces of work (artifacts, blocks, rounds) left to do; of a chain, seconds.
     seconds : float
-        How long everything took.
+        Duration of everything.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class Outcome:
     seconds: float = 0.0
 
 
-def markdown(part: str, outcomes: list[Outcome], asked: int, seed: int) -> str:
+def markdown(part: str, outcomes: list[FaultOutcome], asked: int, seed: int) -> str:
     """Table of outcomes by kind and place."""
     groups = collections.defaultdict(list)
     for outcome in outcomes:
@@ -67,7 +67,7 @@ def markdown(part: str, outcomes: list[Outcome], asked: int, seed: int) -> str:
 
 
 def write_section(page: Path, part: str, text: str) -> None:
-    """Replace what is between the marks of a page."""
+    """Replace the text between the marks of a page."""
     begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
     before, _, rest = page.read_text().partition(begin)
     _, found, after = rest.partition(end)

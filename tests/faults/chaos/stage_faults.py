@@ -17,7 +17,7 @@ from typing import Any
 import children
 from experiment import conftest, draw_pictures, manifests, unlike_expected, write_experiment
 from interposed import Call, Fault, interpose
-from outcomes import Outcome
+from outcomes import FaultOutcome
 
 STAMP = "20260101T000000000000Z"
 
@@ -37,7 +37,7 @@ class Stages:
         shutil.rmtree(folder / "place")
         self.calls: list[Call] = ended.value
 
-    def faults(self, n: int, seed: int) -> Iterator[Callable[[], Outcome]]:
+    def faults(self, n: int, seed: int) -> Iterator[Callable[[], FaultOutcome]]:
         """Iterate over `n` kills, the stages in turn."""
         rng = random.Random(seed)
         by_stage: dict[str, list[int]] = {}
@@ -48,10 +48,10 @@ class Stages:
             how = rng.choice(["half", "half", "before", "after"])
             yield partial(self.killed, Fault(rng.choice(calls), how))  # type: ignore[arg-type]
 
-    def killed(self, fault: Fault) -> Outcome:
+    def killed(self, fault: Fault) -> FaultOutcome:
         """Kill the stages at one call, run them again and compare."""
         call, place = self.calls[fault.at], self.folder / "place"
-        outcome = Outcome("kill", call.phase, f"{fault.how} call {fault.at} ({call.name})")
+        outcome = FaultOutcome("kill", call.phase, f"{fault.how} call {fault.at} ({call.name})")
         started = time.monotonic()
         ended = children.run(partial(run, self.file, place, fault))
         if ended.how != "killed":

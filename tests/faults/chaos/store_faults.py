@@ -1,8 +1,8 @@
-"""Faults put into a store one by one, and what must be true of it afterwards.
+"""Faults put into a store one by one, and checks of the store afterwards.
 
-After each fault the store is opened anew: nothing that is published may be anything but what an
-undisturbed job publishes. Then the job is run to its end, and every file of the store must be as
-after an undisturbed job, byte for byte, but for ``run.json``, which may differ.
+After each fault the store is opened anew: whatever is published must equal what an undisturbed job
+publishes. Then the job is run to its end, and every file but ``run.json`` must be as after an
+undisturbed job, byte for byte.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import children
 import damage
 from interposed import NEED_ROOM, Call, Calls, Fault, interpose
-from outcomes import Outcome
+from outcomes import FaultOutcome
 from store_job import KEPT, Job
 
 from storage import DamagedArtifactError, Store
@@ -51,7 +51,7 @@ def tree(root: Path) -> Tree:
 
 
 def inspect(root: Path, expected: Tree) -> list[str]:
-    """What is published and is not what is expected; runs in a child."""
+    """Return what is published and differs from what is expected; runs in a child."""
     store = Store(root)
     wrong = [f"{p.reference} {p.name}: {p.message}" for p in store.verify()]
     for artifact in store.artifacts():
@@ -63,7 +63,7 @@ def inspect(root: Path, expected: Tree) -> list[str]:
 
 
 def read_all(root: Path) -> list[str]:
-    """Read all that can be read; what is returned without an error must be right."""
+    """Read everything; return what is wrong without an error."""
     store, wrong = Store(root), []
     for reference in KEPT:
         try:
@@ -103,7 +103,7 @@ class Harness:
         self.whole = folder / "whole"
         self.expected = tree(self.whole)
 
-    def faults(self, n: int, seed: int) -> Iterator[Callable[[], Outcome]]:
+    def faults(self, n: int, seed: int) -> Iterator[Callable[[], FaultOutcome]]:
         """Iterate over `n` faults: a kill at every write, rename and flush first.
 
         They are half of all; as many as there is room for, if there are more, and other calls if
@@ -125,7 +125,7 @@ class Harness:
         for number in range(n - len(kills)):
             draw = rng.randrange(2**31)
             at = rng.choice(needing)
-            kinds: list[Callable[[], Outcome]] = [
+            kinds: list[Callable[[], FaultOutcome]] = [
                 partial(self.stopped, "no room", Fault(at, "error", errno.ENOSPC, lasting=True)),
                 partial(self.damaged, draw),
                 partial(self.raced, draw, None),
@@ -148,24 +148,24 @@ class Harness:
         found = [at for at, call in enumerate(self.calls) if call.name in ("fsync", "write")]
         return Fault(random.Random(draw).choice(found), "error", errno.EIO)
 
-    def stopped(self, kind: str, fault: Fault) -> Outcome:
+    def stopped(self, kind: str, fault: Fault) -> FaultOutcome:
         """Stop a job at one of its calls, by a kill or an error."""
         call = self.calls[fault.at]
         how = fault.how if kind == "kill" else "at"
-        outcome = Outcome(kind, call.phase, f"{how} call {fault.at} ({call.name})")
+        outcome = FaultOutcome(kind, call.phase, f"{how} call {fault.at} ({call.name})")
         with self.timed(outcome) as root:
             ended = children.run(partial(job, root, fault))
             accepted = {"killed"} if kind == "kill" else {"failed", "done"}
             outcome.wrong += unlike(ended, accepted)
-            if kind.startswith("no room") and ended.how == "failed":
-                told = ended.error.startswith("StoreAccessError") and "disk is full" in ended.error
-                outcome.wrong += [] if told else [f"told as {ended.error}"]
+            named = ended.error.startswith("StoreAccessError") and "disk is full" in ended.error
+            if kind.startswith("no room") and ended.how == "failed" and not named:
+                outcome.wrong.append(f"not reported as a full disk: {ended.error}")
             self.finish(root, outcome)
         return outcome
 
-    def damaged(self, draw: int) -> Outcome:
+    def damaged(self, draw: int) -> FaultOutcome:
         """Damage a file of a whole store, read, repair and run."""
-        outcome = Outcome("damage", "", "")
+        outcome = FaultOutcome("damage", "", "")
         with self.timed(outcome, self.whole) as root:
             hurt = damage.damage(root, draw, lambda path: ".partial" not in str(path))
             outcome.where, outcome.detail = hurt.label, str(hurt)
@@ -174,9 +174,9 @@ class Harness:
             self.finish(root, outcome, blocks=hurt.blocks())
         return outcome
 
-    def killed_repair(self, draw: int) -> Outcome:
+    def killed_repair(self, draw: int) -> FaultOutcome:
         """Damage a file of a whole store, and kill the repair."""
-        outcome = Outcome("killed repair", "", "")
+        outcome = FaultOutcome("killed repair", "", "")
         with self.timed(outcome, self.whole) as root:
             hurt = damage.damage(root, draw, lambda path: "features/" in str(path))
             shutil.copytree(root, probe := root.with_name("probe"))
@@ -192,12 +192,12 @@ class Harness:
             self.finish(root, outcome)
         return outcome
 
-    def damaged_unfinished(self, draw: int) -> Outcome:
+    def damaged_unfinished(self, draw: int) -> FaultOutcome:
         """Kill a job, and damage what it left unfinished."""
         rng = random.Random(draw)
         making = [at for at, call in enumerate(self.calls) if call.phase != "collecting"]
         at = rng.choice(making)
-        outcome = Outcome("kill and damage", self.calls[at].phase, f"kill at call {at}")
+        outcome = FaultOutcome("kill and damage", self.calls[at].phase, f"kill at call {at}")
         with self.timed(outcome) as root:
             outcome.wrong += unlike(
                 children.run(partial(job, root, Fault(at, "before"))), {"killed"}
@@ -207,10 +207,10 @@ class Harness:
             self.finish(root, outcome, tries=3)
         return outcome
 
-    def raced(self, draw: int, killed: int | None) -> Outcome:
+    def raced(self, draw: int, killed: int | None) -> FaultOutcome:
         """Run two jobs at once, one of which may be killed, while a third process reads."""
         kind = "two at once" if killed is None else "two at once, one killed"
-        outcome = Outcome(
+        outcome = FaultOutcome(
             kind, "everywhere", f"seed {draw}" + f", kill at {killed}" * bool(killed)
         )
         with self.timed(outcome) as root:
@@ -234,7 +234,7 @@ class Harness:
         return outcome
 
     def finish(
-        self, root: Path, outcome: Outcome, *, tries: int = 1, blocks: int | None = None
+        self, root: Path, outcome: FaultOutcome, *, tries: int = 1, blocks: int | None = None
     ) -> None:
         """Open the store anew, run the job to its end and compare."""
         outcome.wrong += self.listed(partial(inspect, root, self.expected))
@@ -262,7 +262,7 @@ class Harness:
         ended = children.run(look)
         return unlike(ended, {"done"}) + (ended.value or [])
 
-    def timed(self, outcome: Outcome, copy: Path | None = None) -> _Place:
+    def timed(self, outcome: FaultOutcome, copy: Path | None = None) -> _Place:
         """Make a folder for one fault."""
         return _Place(self.folder / "store", outcome, copy)
 
@@ -270,7 +270,7 @@ class Harness:
 class _Place:
     """A store for one fault, timed and removed at the end."""
 
-    def __init__(self, root: Path, outcome: Outcome, copy: Path | None) -> None:
+    def __init__(self, root: Path, outcome: FaultOutcome, copy: Path | None) -> None:
         self.root, self.outcome, self.copy = root, outcome, copy
 
     def __enter__(self) -> Path:

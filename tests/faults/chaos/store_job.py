@@ -1,4 +1,4 @@
-"""A small job that does to a store all that the stages do: what the faults are put into."""
+"""A small job that does to a store all that the stages do; faults are put into it."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class Job:
         self.store = Store(root)
         self.enter = enter
         self.made: list[str] = []
-        """What was computed: names of stages, of blocks and of rounds; 13 from nothing."""
+        """Names of the stages, blocks and rounds that were computed; 13 from nothing."""
 
     def run(self, *, backwards: bool = False) -> list[str]:
-        """Make everything; all that is stored is reused. Returns what was not.
+        """Make everything that is not stored yet; returns what was computed.
 
         Parameters
         ----------
