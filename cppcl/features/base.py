@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Protocol, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,43 @@ from cppcl.pictures.decoding import Picture
 __all__ = ["Extractor", "Picture"]
 
 
+MIB = 2**20
+WORKING_ARRAYS = 32
+"""Arrays of doubles, of a picture's pixels, that an extractor may hold at once."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What an extractor needs of a process beside pictures, rows and what it learned, in bytes.
+
+    Attributes
+    ----------
+    model : int
+        Libraries, compiled kernels and weights.
+    working : int
+        What it holds while it describes a picture.
+    """
+
+    model: int
+    working: int
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture of what was learned, and a caption that says how to read it."""
+
+    picture: Picture
+    caption: str
+
+
 class Extractor(Protocol):
     """A function from pictures to rows of numbers.
 
     The constructor takes keyword arguments only, typed and with defaults: they are the options
     that a user sets, and all of them take part in the key of what is extracted. Constructing is
-    cheap and imports nothing heavy: networks are loaded on the first `transform`.
+    cheap and imports nothing heavy: networks are loaded on the first `transform`. A class that
+    derives from `StatelessExtractor` or `LearningExtractor` has the usual answers to what an
+    extractor is asked about itself.
 
     Attributes
     ----------
@@ -30,8 +62,14 @@ class Extractor(Protocol):
     device : {'cpu', 'gpu'}
         Where it prefers to run; one that prefers a GPU also runs without.
     learns : bool
-        Whether `fit` must be called with training pictures before `transform`.
+        True if `fit` must be called with training pictures before `transform`.
+    takes_pictures : bool
+        False for one that takes rows of numbers, as a data set without pictures has them.
+    zero_rows_hint : str
+        What a user may change where many rows are all zero; empty where nothing is known.
     """
+
+    takes_pictures: ClassVar[bool]
 
     @property
     def name(self) -> str:
@@ -54,12 +92,33 @@ class Extractor(Protocol):
         ...
 
     @property
+    def zero_rows_hint(self) -> str:
+        """See above."""
+        ...
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of what `fit` learns; empty where ``learns`` is false."""
+        ...
+
+    @property
     def dimension(self) -> int:
         """Length m of a feature vector."""
         ...
 
     def parameters(self) -> dict[str, Any]:
         """Every option with its value, made of JSON types only; files are named by content."""
+        ...
+
+    def memory(self, longest_side: int) -> Memory:
+        """What it needs at most, with pictures of this longest side in pixels."""
+        ...
+
+    def options_from_row(self, row: NDArray[Any]) -> dict[str, Any]:
+        """Options that are left open and that a row of the data set settles.
+
+        Asked of one that takes no pictures.
+        """
         ...
 
     def fit(self, pictures: Iterable[Picture]) -> Self:
@@ -88,3 +147,51 @@ class Extractor(Protocol):
     def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> Self:
         """Restore what `to_arrays` returned."""
         ...
+
+    def remarks(self) -> list[str]:
+        """What a person should know about what was learned, one sentence each."""
+        ...
+
+    def drawing(self) -> Drawing | None:
+        """How what was learned looks, for a person; None where it cannot be drawn."""
+        ...
+
+
+class BaseExtractor:
+    """The usual answers to what an extractor is asked about itself.
+
+    A subclass to which one does not apply says otherwise.
+
+    Attributes
+    ----------
+    libraries : int
+        Bytes of libraries and compiled kernels: scikit-image, SciPy, Numba and scikit-learn.
+    """
+
+    takes_pictures: ClassVar[bool] = True
+    libraries: ClassVar[int] = 320 * MIB
+
+    @property
+    def zero_rows_hint(self) -> str:
+        """What a user may change where many rows are all zero; here nothing is known."""
+        return ""
+
+    def memory(self, longest_side: int) -> Memory:
+        """What it needs at most: its libraries, and some arrays of a picture's pixels."""
+        return Memory(self.libraries, WORKING_ARRAYS * 8 * longest_side**2)
+
+    def options_from_row(self, row: NDArray[Any]) -> dict[str, Any]:
+        """Options that a row of the data set settles; here none."""
+        return {}
+
+    def explain(self, picture: Picture) -> list[Layer]:
+        """What it sees of a picture, for a person to look at; here nothing beside the vector."""
+        return []
+
+    def remarks(self) -> list[str]:
+        """What a person should know about what was learned; here nothing."""
+        return []
+
+    def drawing(self) -> Drawing | None:
+        """How what was learned looks; here it cannot be drawn."""
+        return None

@@ -10,22 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.features.base import Extractor, Picture
+from cppcl.features.base import BaseExtractor, Drawing, Extractor, Memory, Picture
 from cppcl.features.explanation import extracted_layers
 from cppcl.features.layers import Layer, titled
-from cppcl.features.learning import Drawing, LearningExtractor
 from cppcl.validation import check_number, suggestion
 
 SEPARATOR = "+"
 """Stands between the names of parts."""
 WEIGHTS = "weights"
 """Option of a combination beside those of its parts."""
-NO_PARTS = ("precomputed",)
-"""Extractors that describe no pictures."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Combination:
+class Combination(BaseExtractor):
     r"""Vectors of several extractors side by side, each of unit length and weighted.
 
     With :math:`x_i` the vector of part i and :math:`w_i` its weight, a picture has the blocks
@@ -117,7 +114,7 @@ class Combination:
         return {
             f"{prefix}{name}": shape
             for part, prefix in self._prefixes()
-            for name, shape in getattr(part, "shapes", {}).items()
+            for name, shape in part.shapes.items()
         }
 
     def parameters(self) -> dict[str, Any]:
@@ -172,18 +169,21 @@ class Combination:
 
     def remarks(self) -> list[str]:
         """What a person should know about what parts learned."""
-        return [
-            f"{part.name}: {remark}"
-            for part in self.learning
-            if isinstance(part, LearningExtractor)
-            for remark in part.remarks()
-        ]
+        return [f"{part.name}: {remark}" for part in self.learning for remark in part.remarks()]
+
+    def memory(self, longest_side: int) -> Memory:
+        """What all parts load, and what one of them holds while it describes a picture."""
+        needs = [part.memory(longest_side) for part in self.parts]
+        return Memory(sum(need.model for need in needs), max(need.working for need in needs))
+
+    @property
+    def zero_rows_hint(self) -> str:
+        """Hints of the parts."""
+        return "; ".join(part.zero_rows_hint for part in self.parts if part.zero_rows_hint)
 
     def drawing(self) -> Drawing | None:
         """How what the first part learned looks, of those that can be drawn."""
-        drawings = (
-            part.drawing() for part in self.learning if isinstance(part, LearningExtractor)
-        )
+        drawings = (part.drawing() for part in self.learning)
         return next(filter(None, drawings), None)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -228,25 +228,25 @@ class Combination:
             yield part, f"{part.name}." if len(self.learning) > 1 else ""
 
 
-def part_names(name: str, known: Iterable[str]) -> list[str]:
+def part_names(name: str, known: Mapping[str, type[Extractor]]) -> list[str]:
     """Names of the parts of a combination.
 
     Parameters
     ----------
     name : str
         Such as 'lks+cnn'.
-    known : iterable of str
-        Names of extractors that there are.
+    known : dict of type
+        Extractors that there are, by name.
 
     Raises
     ------
     InputError
         One of them is unknown, occurs twice or describes no pictures.
     """
-    possible = sorted(set(known) - set(NO_PARTS))
+    possible = [part for part, extractor in known.items() if extractor.takes_pictures]
     names = name.split(SEPARATOR)
     for part in names:
-        if part in NO_PARTS:
+        if part in known and part not in possible:
             raise InputError(
                 f"{name!r} cannot hold {part!r}, which describes no pictures; put matrices side "
                 "by side before they are read"

@@ -11,20 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError, NotFittedError
-from cppcl.features.base import Picture
-from cppcl.features.layers import Layer
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A picture of what was learned, and a caption that says how to read it."""
-
-    picture: Picture
-    caption: str
+from cppcl.features.base import BaseExtractor, Picture
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearningExtractor(ABC):
+class LearningExtractor(BaseExtractor, ABC):
     """Base of the extractors whose `fit` learns named arrays.
 
     The fields of a subclass are its options. `fit` of a subclass hands what it learned to
@@ -45,10 +36,6 @@ class LearningExtractor(ABC):
     @abstractmethod
     def fit(self, pictures: Iterable[Picture]) -> Self:
         """Learn from training pictures."""
-
-    def explain(self, picture: Picture) -> list[Layer]:
-        """What it sees of a picture, for a person to look at; here nothing beside the vector."""
-        return []
 
     def parameters(self) -> dict[str, Any]:
         """Every option with its value, made of JSON types only."""
@@ -81,14 +68,6 @@ class LearningExtractor(ABC):
         learned = {name: np.array(array, dtype=np.float32) for name, array in arrays.items()}
         object.__setattr__(self, "_learned", learned)
         return self
-
-    def remarks(self) -> list[str]:
-        """What a person should know about what was learned; nothing here."""
-        return []
-
-    def drawing(self) -> Drawing | None:
-        """How what was learned looks, for a person; here it cannot be drawn."""
-        return None
 
     @property
     def has_learned(self) -> bool:

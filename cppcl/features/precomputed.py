@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
+from cppcl.features.base import MIB
 from cppcl.features.stateless import StatelessExtractor
 from cppcl.validation import check_number
 
@@ -27,6 +28,8 @@ class Precomputed(StatelessExtractor):
     name: ClassVar[str] = "precomputed"
     version: ClassVar[int] = 1
     device: ClassVar[Literal["cpu", "gpu"]] = "cpu"
+    takes_pictures: ClassVar[bool] = False
+    libraries: ClassVar[int] = 64 * MIB
 
     length: int | None = None
 
@@ -49,6 +52,10 @@ class Precomputed(StatelessExtractor):
                 "rows their length is unknown; set it to the length of the feature vectors"
             )
         return self.length
+
+    def options_from_row(self, row: NDArray[Any]) -> dict[str, Any]:
+        """`length`, where it was not given."""
+        return {"length": len(row)} if self.length is None else {}
 
     def transform(self, pictures: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
         """Stack n rows, (n, length) float32.

@@ -10,18 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.features.base import Picture
-from cppcl.features.layers import Layer
+from cppcl.features.base import BaseExtractor, Picture
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatelessExtractor:
+class StatelessExtractor(BaseExtractor):
     """Base of the extractors whose options say everything about them.
 
     The fields of a subclass are its options: `parameters` returns them.
     """
 
     learns: ClassVar[bool] = False
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of what `fit` learns: none."""
+        return {}
 
     def fit(self, pictures: Iterable[Picture]) -> Self:
         """Return the extractor itself: there is nothing to learn."""
@@ -45,10 +49,6 @@ class StatelessExtractor:
                 f"{sorted(arrays)}; they belong to another extractor"
             )
         return self
-
-    def explain(self, picture: Picture) -> list[Layer]:
-        """What it sees of a picture, for a person to look at; here nothing beside the vector."""
-        return []
 
     def parameters(self) -> dict[str, Any]:
         """Every option with its value, made of JSON types only."""

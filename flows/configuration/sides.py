@@ -59,7 +59,7 @@ def what_learns(options: RegisteredOptions) -> str:
 def shapes_learned(options: RegisteredOptions) -> dict[str, tuple[int, ...]]:
     """Names and shapes of what an extractor learns."""
     extractor = make_extractor(options.registered_name, options.arguments())
-    return getattr(extractor, "shapes", {})
+    return extractor.shapes
 
 
 class Sides(Pair):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cppcl.datasets.table import Modality, SampleTable
 from cppcl.errors import InputError, TooManyBadPicturesError
@@ -60,9 +61,10 @@ def extract_features(
         If more than ``max_bad_share`` of the pictures fail; what was extracted is kept.
     """
     store = workspace.store
-    if options.get("length", 0) is None:
-        options = {**options, "length": length_of_rows(store, table, modality)}
     made = make_extractor(extractor, options)
+    if not made.takes_pictures and (row := first_row(store, table, modality)) is not None:
+        options = {**options, **made.options_from_row(row)}
+        made = make_extractor(extractor, options)
     parameters = {
         "modality": modality,
         "extractor": extractor,
@@ -98,17 +100,13 @@ def extract_features(
         copies = {} if mode == "force" else known_rows(store, recipe)
         blocks = make_blocks(pictures.table, modality, pending, block_rows, copies)
         budget = extraction_budget(
-            extractor=extractor,
-            device=made.device,
-            options=options,
-            dimension=made.dimension,
+            made,
             block_rows=block_rows,
             longest_side=longest_side,
             learned_bytes=0 if learned is None else stored_bytes(store.open(learned)),
-            ahead=made.device == "gpu",
         )
         if blocks and (workers := available_cluster()):
-            budget.check(workers.memory_of_a_worker(), block_rows, longest_side)
+            budget.check(workers.memory_of_a_worker())
         copied = sum(len(copy.rows) for block in blocks for copy in block.copies)
         throughput = Throughput(sum(len(block.paths) for block in blocks))
         deaths = 0
@@ -129,7 +127,7 @@ def extract_features(
             zeros += [paths[here + row] for row in note["zero_rows"]]
         writer.put_array("ok", ok)
         writer.put_json("failures.json", dict(sorted(failures.items())))
-        writer.put_json(ZERO_ROWS, sorted(zeros))
+        writer.put_json(ZERO_ROWS, {"paths": sorted(zeros), "hint": made.zero_rows_hint})
         # Options may name a local file; what takes part in the key is that file's content.
         writer.note(
             **throughput.notes(),
@@ -150,11 +148,12 @@ def extract_features(
 extract = stage_task(extract_features)
 
 
-def length_of_rows(store: Store, table: Reference, modality: Modality) -> int | None:
-    """Length of the first feature vector of a modality whose samples are vectors."""
+def first_row(store: Store, table: Reference, modality: Modality) -> NDArray[Any] | None:
+    """First sample of a modality of a data set whose samples are rows of numbers."""
     pictures = open_pictures(store, table)
     for path in pictures.table.column("paths", modality)[:1]:
-        return len(read_sample(pictures.root, path, longest_side=LEAST_SIDE))
+        row: NDArray[Any] = read_sample(pictures.root, path, longest_side=LEAST_SIDE)
+        return row
     return None
 
 
@@ -165,17 +164,10 @@ def zero_rows_remark(artifact: Artifact) -> str | None:
     """
     if ZERO_ROWS not in artifact.names or artifact.shape("features")[1] == 1:
         return None
-    paths = artifact.json(ZERO_ROWS)
-    if not paths:
+    found, given = artifact.json(ZERO_ROWS), artifact.parameters
+    if not (paths := found["paths"]):
         return None
-    given, options = artifact.parameters, artifact.parameters["options"]
-    parts = [options, *(part for part in options.values() if isinstance(part, dict))]
-    hint = (
-        "; with weighting tf_idf a word that every training picture has counts for nothing: raise "
-        "n_words, or use weighting l1"
-        if any(part.get("weighting") == "tf_idf" for part in parts)
-        else ""
-    )
+    hint = f"; {found['hint']}" if found["hint"] else ""
     more = f" and {len(paths) - N_NAMED} more" if len(paths) > N_NAMED else ""
     return (
         f"{len(paths)} of {artifact.shape('ok')[0]} {given['modality']} pictures have features of "

@@ -10,9 +10,8 @@ from typing import Any
 
 from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
-from cppcl.features import Combination, learning_part, make_extractor
+from cppcl.features import learning_part, make_extractor
 from cppcl.features.base import Extractor, Picture
-from cppcl.features.learning import LearningExtractor
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.cluster.jobs import run_jobs
 from tasks.progress import log
@@ -92,11 +91,10 @@ def learn_features(
         # Where they lie does not belong to what was learned.
         writer.note(skipped=learned.failures)
         fitted = made.from_arrays(learned.arrays)
-        if isinstance(fitted, LearningExtractor | Combination):
-            writer.put_json(REMARKS, fitted.remarks())
-            if drawing := fitted.drawing():
-                writer.put_bytes(DRAWING, as_png(drawing.picture))
-                writer.put_text(CAPTION, drawing.caption)
+        writer.put_json(REMARKS, fitted.remarks())
+        if drawing := fitted.drawing():
+            writer.put_bytes(DRAWING, as_png(drawing.picture))
+            writer.put_text(CAPTION, drawing.caption)
         n, skipped = len(pictures.paths), len(learned.failures)
         log(
             f"{label}: learned from {n - skipped} of {n} training pictures "
@@ -184,7 +182,7 @@ def latest_learned(store: Store, extractor: str, options: dict[str, Any]) -> Ref
     """Newest `learn` artifact that an extractor with these options can describe by, if any."""
     name, given = learning_part(extractor, options)
     made = make_extractor(name, given)
-    shapes = {f"{LEARNED}{array}": shape for array, shape in getattr(made, "shapes", {}).items()}
+    shapes = {f"{LEARNED}{array}": shape for array, shape in made.shapes.items()}
     fitting = [
         artifact
         for artifact in store.artifacts("learn")

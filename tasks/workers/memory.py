@@ -6,27 +6,16 @@ import resource
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cppcl.errors import InputError
+from cppcl.features.base import MIB, Extractor
 
-MIB = 2**20
 PROCESS = 176 * MIB
 """A worker with Dask, NumPy and the project imported (64 MiB without serving, 110 with)."""
+NUMERICS = 64 * MIB
+"""Compiled kernels and solvers of the library, where a worker trains."""
 DECODING = 64 * MIB
 """A picture as it lies in its file: decoded whole and reduced, up to 7 megapixels."""
-WORKING_ARRAYS = 32
-"""Arrays of doubles, of a picture's pixels, that an extractor may hold at once."""
-NUMERICS = 320 * MIB
-"""Compiled kernels, what scikit-image, SciPy, Numba and scikit-learn bring, and samples drawn."""
-LIGHT = frozenset({"pixels", "hog", "helo", "precomputed", "perceptual_edge_lite"})
-"""Extractors that need little of these."""
-LIGHT_NUMERICS = 64 * MIB
-TORCH = 640 * MIB
-"""PyTorch imported, with a small network."""
-PACKAGED = "efficientnet_lite0"
-LARGE_NETWORK = 768 * MIB
-"""Weights of a larger network, twice while they are loaded."""
 
 
 @dataclass(frozen=True)
@@ -35,91 +24,92 @@ class Budget:
 
     Attributes
     ----------
-    process : int
-        Interpreter and imports.
-    model : int
-        Networks, and what was learned.
+    extractor : str
+        Its name.
+    model, working : int
+        What the extractor declares (`cppcl.features.base.Memory`), and arrays that it learned.
     pictures : int
         Decoded pictures of a block, twice where the next ones are read meanwhile.
     rows : int
         Features of a block.
-    working : int
-        What an extractor holds while it describes a picture.
+    block_rows, longest_side : int
+        Pictures of a block, and their longest side in pixels.
     """
 
-    process: int
+    extractor: str
     model: int
+    working: int
     pictures: int
     rows: int
-    working: int
+    block_rows: int
+    longest_side: int
 
     @property
     def total(self) -> int:
-        """Bytes in all."""
-        return self.process + self.model + self.pictures + self.rows + self.working
+        """Bytes in all, with the interpreter and imports."""
+        return PROCESS + self.model + self.working + self.pictures + self.rows
 
-    def check(self, available: int, block_rows: int, longest_side: int) -> None:
+    def check(self, available: int) -> None:
         """Raise `InputError` if a worker has less."""
         if self.total <= available:
             return
         raise InputError(
             f"compute.memory_per_worker={_text(available)} is less than the {_text(self.total)} "
-            f"that extraction needs: {_text(self.process + self.working)} for the process, "
-            f"{_text(self.model)} for the model, {_text(self.pictures + self.rows)} for blocks of "
-            f"block_rows={block_rows} pictures of longest_side={longest_side}; raise "
-            "compute.memory_per_worker, or lower block_rows or longest_side"
+            f"that extraction needs: {_text(PROCESS)} for the process, "
+            f"{_text(self.model + self.working)} as extractor {self.extractor!r} declares, "
+            f"{_text(self.pictures + self.rows)} for blocks of block_rows={self.block_rows} "
+            f"pictures of longest_side={self.longest_side}; raise compute.memory_per_worker, or "
+            "lower block_rows or longest_side"
         )
 
 
 def extraction_budget(
-    *,
-    extractor: str,
-    device: str,
-    options: dict[str, Any],
-    dimension: int,
-    block_rows: int,
-    longest_side: int,
-    learned_bytes: int = 0,
-    ahead: bool = False,
+    extractor: Extractor, *, block_rows: int, longest_side: int, learned_bytes: int = 0
 ) -> Budget:
-    """Declare what extraction needs, from the size of blocks and the model.
+    """Declare what extraction needs, from the size of blocks and what the extractor declares.
 
     Parameters
     ----------
-    extractor : str
-        Registered name, or several joined by ``+``.
-    device : {'cpu', 'gpu'}
-        Where it prefers to run: networks prefer a GPU.
-    options : dict
-        Its options, for the network and its file of weights; those of parts of a combination are
-        dictionaries.
-    dimension : int
-        Values of a row.
+    extractor : Extractor
+        What describes pictures.
     block_rows, longest_side : int
         Pictures of a block, and their longest side in pixels.
     learned_bytes : int
         Arrays that the extractor has learned.
-    ahead : bool
-        Whether the next block is decoded while one is described.
     """
-    picture = 3 * longest_side**2
-    network = 0
-    for part in [options, *(part for part in options.values() if isinstance(part, dict))]:
-        if weights := part.get("weights"):
-            path = Path(str(weights)).expanduser()
-            network += 3 * path.stat().st_size if path.is_file() else LARGE_NETWORK
-        elif str(part.get("network", PACKAGED)) != PACKAGED:
-            network += LARGE_NETWORK
-    light = all(name in LIGHT or name == "cnn" for name in extractor.split("+"))
-    numerics = LIGHT_NUMERICS if light else NUMERICS
+    needs = extractor.memory(longest_side)
+    blocks_read = 2 if extractor.device == "gpu" else 1
     return Budget(
-        process=PROCESS,
-        model=numerics + (TORCH + network if device == "gpu" else 0) + 3 * learned_bytes,
-        pictures=DECODING + (1 + ahead) * block_rows * picture,
+        extractor=extractor.name,
+        model=needs.model + 3 * learned_bytes,
+        working=needs.working,
+        pictures=DECODING + blocks_read * block_rows * 3 * longest_side**2,
         # A batch of the extractor, the block, and its compressed copy.
-        rows=3 * block_rows * dimension * 4,
-        working=WORKING_ARRAYS * 8 * longest_side**2,
+        rows=3 * block_rows * extractor.dimension * 4,
+        block_rows=block_rows,
+        longest_side=longest_side,
     )
+
+
+def check_training_memory(method: str, declared: int, available: int) -> None:
+    """Raise `InputError` if a worker has less than training needs.
+
+    Parameters
+    ----------
+    method : str
+        Registered name.
+    declared : int
+        Bytes that the method declares (`cppcl.methods.Method.memory`).
+    available : int
+        Bytes of a worker.
+    """
+    total = PROCESS + NUMERICS + declared
+    if total > available:
+        raise InputError(
+            f"compute.memory_per_worker={_text(available)} is less than the {_text(total)} that "
+            f"training needs: {_text(PROCESS + NUMERICS)} for the process, {_text(declared)} as "
+            f"method {method!r} declares; raise compute.memory_per_worker"
+        )
 
 
 def peak_memory() -> int:

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.features.base import Picture
+from cppcl.features.base import MIB, Picture
 from cppcl.features.contours.detection import CONTOURS, ContourOptions
 from cppcl.features.descriptors.pixels import resize
 from cppcl.features.layers import Layer, Numbers, Seen
@@ -47,6 +47,7 @@ class Hog(ContourOptions, StatelessExtractor):
     name: ClassVar[str] = "hog"
     version: ClassVar[int] = 1
     device: ClassVar[Literal["cpu", "gpu"]] = "cpu"
+    libraries: ClassVar[int] = 64 * MIB
     sources: ClassVar[tuple[str, ...]] = ("none", *CONTOURS)
 
     contours: str = "none"

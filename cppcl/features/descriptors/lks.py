@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.features.base import Picture
+from cppcl.features.base import Drawing, Picture
 from cppcl.features.contours.detection import ContourOptions
 from cppcl.features.descriptors.daisy import DIMENSION, PATCH, daisy
 from cppcl.features.descriptors.keyshapes import (
@@ -22,7 +22,7 @@ from cppcl.features.descriptors.keyshapes import (
     vote_scales,
 )
 from cppcl.features.layers import Layer, Numbers, Seen, Tiles, most_frequent
-from cppcl.features.learning import Drawing, LearningExtractor
+from cppcl.features.learning import LearningExtractor
 from cppcl.features.stateless import check_picture, rows_of
 from cppcl.validation import check_flag, check_number
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.features.base import Picture
+from cppcl.features.base import MIB, Picture
 from cppcl.features.contours.detection import (
     LONGEST_SIDE,
     ContourOptions,
@@ -53,6 +53,7 @@ class PerceptualEdgeLite(ContourOptions, StatelessExtractor):
     name: ClassVar[str] = "perceptual_edge_lite"
     version: ClassVar[int] = 1
     device: ClassVar[Literal["cpu", "gpu"]] = "cpu"
+    libraries: ClassVar[int] = 64 * MIB
 
     contours: str = "canny"
 

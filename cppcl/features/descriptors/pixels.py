@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.features.base import Picture
+from cppcl.features.base import MIB, Picture
 from cppcl.features.layers import Layer, Numbers, Seen
 from cppcl.features.stateless import StatelessExtractor, rows_of
 from cppcl.pictures.decoding import to_gray
@@ -40,6 +40,7 @@ class Pixels(StatelessExtractor):
     name: ClassVar[str] = "pixels"
     version: ClassVar[int] = 1
     device: ClassVar[Literal["cpu", "gpu"]] = "cpu"
+    libraries: ClassVar[int] = 64 * MIB
 
     crop: tuple[int, int, int, int] | None = None
     size: tuple[int, int] = (32, 40)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.features.base import Picture
+from cppcl.features.base import MIB, Picture
 from cppcl.features.contours.detection import ContourOptions
 from cppcl.features.descriptors.grids import cell_of, nearest_bins, nearest_cells
 from cppcl.features.layers import Layer, Numbers, Seen
@@ -50,6 +50,7 @@ class Helo(ContourOptions, StatelessExtractor):
     name: ClassVar[str] = "helo"
     version: ClassVar[int] = 1
     device: ClassVar[Literal["cpu", "gpu"]] = "cpu"
+    libraries: ClassVar[int] = 64 * MIB
 
     cells: int = 25
     bins: int = 72

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.features.base import Picture
+from cppcl.features.base import MIB, Memory, Picture
 from cppcl.features.learning import LearningExtractor, UniformSample
 from cppcl.features.networks.input import Framing, batches
 from cppcl.features.networks.loading import (
@@ -33,6 +33,8 @@ from cppcl.validation import check_choice, check_flag, check_number
 if TYPE_CHECKING:
     import torch
 
+LARGE_NETWORK = 768 * MIB
+"""Weights of a network beyond the packaged one, twice while they are loaded."""
 MICRO_BATCH = {"cpu": 1, "cuda": 32}
 """Pictures that pass through the network together; half of them, and so on, where the GPU has no
 memory for that.
@@ -111,6 +113,7 @@ class Cnn(LearningExtractor):
     name: ClassVar[str] = "cnn"
     version: ClassVar[int] = 1
     device: ClassVar[Literal["cpu", "gpu"]] = "gpu"
+    libraries: ClassVar[int] = 704 * MIB  # with PyTorch and a small network
     learns: ClassVar[bool] = False  # of an extractor with n_components it is true
 
     network: str = PACKAGED
@@ -284,6 +287,14 @@ class Cnn(LearningExtractor):
         if self.flip:
             features = (features + self._pooled(network.run(inputs.flip(3)))) / 2
         return features
+
+    def memory(self, longest_side: int) -> Memory:
+        """Libraries, and the weights of a larger network, some times while they are loaded."""
+        usual, path = super().memory(longest_side), self._weights_path
+        weights = 0 if self.network == PACKAGED else LARGE_NETWORK
+        if path is not None:
+            weights = 3 * path.stat().st_size if path.is_file() else LARGE_NETWORK
+        return Memory(usual.model + weights, usual.working)
 
     def _pooled(self, output: torch.Tensor) -> torch.Tensor:
         import torch

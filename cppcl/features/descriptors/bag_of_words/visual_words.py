@@ -94,6 +94,16 @@ class VisualWords(ContourOptions, LearningExtractor):
         words = {"words": (self.n_words, self.length)}
         return words | ({"idf": (self.n_words,)} if self.weighting == "tf_idf" else {})
 
+    @property
+    def zero_rows_hint(self) -> str:
+        """What to change where 'tf_idf' leaves nothing."""
+        if self.weighting != "tf_idf":
+            return ""
+        return (
+            "with weighting tf_idf a word that every training picture has counts for nothing: "
+            "raise n_words, or use weighting l1"
+        )
+
     @abstractmethod
     def local_descriptors(self, picture: Picture) -> Local:
         """Local descriptors of a picture, (n, d) float32, and where they are, (n, 2) float64.
