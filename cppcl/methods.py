@@ -31,12 +31,19 @@ class Method(Protocol):
     learns : bool
         False for one that compares features as they are: `fit` then needs no training samples
         beyond one, which tells the length of a row.
+    warm_start_option : str or None
+        Option along which a fitted method is a good start for the next, smaller value; `fit` then
+        takes ``start``, a fitted one. None where there is no such option.
+    zero_codes_hint : str
+        What leaves fewer codes of zero; empty where nothing is known.
     history_ : dict of str to ndarray
         One value a round of training; empty for closed forms.
     """
 
     version: ClassVar[int]
     learns: ClassVar[bool]
+    warm_start_option: ClassVar[str | None]
+    zero_codes_hint: ClassVar[str]
     history_: dict[str, NDArray[Any]]
 
     @property
@@ -98,6 +105,12 @@ class Method(Protocol):
             not use them.
         links : array_like or sparse matrix, (K, L), optional
             Non-negative affinity that replaces the labels.
+
+        Notes
+        -----
+        A method that learns in rounds may also take ``callback``, which is given a
+        `cppcl.learning.rounds.Round` after each, and ``resume_from``, the arrays of such a round.
+        Then a training that is killed goes on from there.
         """
         ...
 

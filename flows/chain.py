@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from prefect import Task
 
+from cppcl.curriculum.annotation.simulated import ANNOTATOR
 from cppcl.datasets.table import MODALITIES, Modality
 from flows.configuration.experiment import Experiment, Protocol
 from flows.configuration.sides import Pair, what_learns
@@ -17,7 +18,7 @@ from storage import Recipe, Reference, canonical_json
 from tasks.cluster.kinds import ClusterOptions
 from tasks.cluster.session import Cluster, cluster_session
 from tasks.reporting.report import render_report
-from tasks.stages.build_curricula import ANNOTATOR, build_curricula
+from tasks.stages.build_curricula import build_curricula
 from tasks.stages.encode import encode
 from tasks.stages.evaluate import evaluate
 from tasks.stages.extract import extract

@@ -50,7 +50,7 @@ class Model:
         store = workspace.store
         self.lineage = Lineage.of_codes(store, reference)
         self.codes = self.lineage.codes
-        self.method: Any = open_method(store, self.lineage.training.reference)
+        self.method = open_method(store, self.lineage.training.reference)
         self._image_features = store.open(self.lineage.encoded["image"])
         self.pictures: Pictures = open_pictures(store, self._image_features.inputs["table"])
 
@@ -85,9 +85,10 @@ class Model:
         extractor = spec.make(str(self.workspace.store.root))
         code = self.method.encode_sketches(extractor.transform([sketch]))
         if not code.any():
+            hint = self.method.zero_codes_hint
             raise InputError(
                 f"{picture}: the model finds nothing it knows in it (its code is all zero), so no "
-                "picture is nearer than another; draw more, or train with a smaller alpha"
+                f"picture is nearer than another; draw more, or train anew{hint and f': {hint}'}"
             )
         rows = np.flatnonzero(usable_rows(self._image_features))
         if not len(rows):

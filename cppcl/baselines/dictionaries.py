@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,8 @@ class DictionaryBaseline(LinkedBaseline):
     sketch_dictionary_, image_dictionary_ : ndarray, (n_atoms, m_s) and (n_atoms, m_i)
         Atoms in the unit ball, as rows, in the space of the prepared features.
     """
+
+    zero_codes_hint: ClassVar[str] = "a smaller alpha leaves fewer"
 
     n_atoms: int = 100
     alpha: float = 0.01

@@ -20,10 +20,13 @@ class DataSet(Protocol):
         Its name in the registry.
     version : int
         Raised whenever the table or the files it makes change.
+    has_pictures : bool
+        False for one whose samples are rows of numbers.
     """
 
     name: ClassVar[str]
     version: ClassVar[int]
+    has_pictures: ClassVar[bool]
 
     @property
     def licence(self) -> str:

@@ -40,6 +40,7 @@ class Emoji:
 
     name: ClassVar[str] = "emoji"
     version: ClassVar[int] = 1
+    has_pictures: ClassVar[bool] = True
 
     @property
     def licence(self) -> str:

@@ -37,6 +37,7 @@ class Folder:
 
     name: ClassVar[str] = "folder"
     version: ClassVar[int] = 1
+    has_pictures: ClassVar[bool] = True
 
     root: Path
     sketches: str = "sketches"

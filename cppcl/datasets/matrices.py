@@ -37,6 +37,7 @@ class Matrices:
 
     name: ClassVar[str] = "matrices"
     version: ClassVar[int] = 1
+    has_pictures: ClassVar[bool] = False
 
     sketch_features: Path
     image_features: Path

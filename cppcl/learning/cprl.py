@@ -169,6 +169,8 @@ class CPRL(Estimator):
     """
 
     version: ClassVar[int] = 2
+    warm_start_option: ClassVar[str | None] = "alpha"
+    zero_codes_hint: ClassVar[str] = "a smaller alpha leaves fewer"
     history_: dict[str, NDArray[np.float64]]
 
     def __init__(

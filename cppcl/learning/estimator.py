@@ -23,6 +23,8 @@ class Estimator:
     """
 
     learns: ClassVar[bool] = True
+    warm_start_option: ClassVar[str | None] = None
+    zero_codes_hint: ClassVar[str] = ""
 
     @property
     def uses_curricula(self) -> bool:

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,6 @@ from cppcl.retrieval.exact import Metric
 from cppcl.retrieval.metrics import evaluate
 from cppcl.selection.folds import HeldOut, Rows, repeated_folds
 from cppcl.validation import Labels
-
-WARM_OPTION = "alpha"
-"""Option along which a fitted model is a good start for the next value."""
 
 Scores = Sequence[Sequence[float]]
 """Scores of each combination of a job on every fold, repeat after repeat."""
@@ -226,24 +222,21 @@ def search_jobs(
     *,
     warm_start: bool = False,
 ) -> list[Job]:
-    """Work of a search: each combination, or each path along `WARM_OPTION`.
+    """Work of a search: each combination, or each path along the method's `warm_start_option`.
 
     Every combination is constructed once, so that one that is refused costs no training.
     """
     options = combinations(grid)
     methods = [make_method(**chosen) for chosen in options]
-    warm = (
-        warm_start
-        and len(grid.get(WARM_OPTION, ())) > 1
-        and "start" in signature(methods[0].fit).parameters
-    )
+    along = methods[0].warm_start_option if warm_start else None
+    warm = along is not None and len(grid.get(along, ())) > 1
     paths: dict[Any, list[dict[str, Any]]] = {}
     for number, chosen in enumerate(options):
-        rest = {name: value for name, value in chosen.items() if name != WARM_OPTION}
+        rest = {name: value for name, value in chosen.items() if name != along}
         paths.setdefault(repr(rest) if warm else number, []).append(chosen)
-    if warm:
+    if along is not None and warm:
         for path in paths.values():
-            path.sort(key=lambda chosen: chosen[WARM_OPTION], reverse=True)
+            path.sort(key=lambda chosen: chosen[along], reverse=True)
     return [Job(tuple(path), warm) for path in paths.values()]
 
 

@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.curriculum.annotation.questions import RowPair, classes_to_ask_within, nearest_pairs
+from cppcl.curriculum.annotation.questions import (
+    FEATURES,
+    RowPair,
+    classes_to_ask_within,
+    nearest_pairs,
+)
 from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
 from storage import Artifact, Reference
@@ -18,9 +23,6 @@ from tasks.progress import log
 from tasks.samples import open_pictures, open_split, training_rows, usable_rows
 from tasks.stages.extract import extract_features
 from tasks.workspace import Workspace
-
-PREFERRED = ("shog", "hog")
-"""Features by which nearest pictures are found, where they are stored; else HOG is extracted."""
 
 
 @dataclass(frozen=True)
@@ -161,10 +163,10 @@ def features_of(
     table: Reference,
     modality: Modality,
 ) -> Artifact:
-    """Features by which to find nearest pictures: SHOG or HOG of the run, else HOG made now."""
+    """Features by which to find nearest pictures: the best of the run, else the last made now."""
     store = workspace.store
     stored = [store.find(reference) for reference in references if reference.stage == "extract"]
-    for name in PREFERRED:
+    for name in FEATURES:
         for artifact in stored:
             if (
                 artifact is not None
@@ -174,13 +176,13 @@ def features_of(
             ):
                 log(f"nearest {modality} pictures by {name}, as stored by the run")
                 return artifact
-    log(f"nearest {modality} pictures by hog; the run stored no shog")
+    log(f"nearest {modality} pictures by {FEATURES[-1]}; the run stored no {FEATURES[0]}")
     configuration = record["configuration"]
     result = extract_features(
         workspace=workspace,
         table=table,
         modality=modality,
-        extractor="hog",
+        extractor=FEATURES[-1],
         options={},
         longest_side=configuration["longest_side"],
         block_rows=configuration["block_rows"],

@@ -340,10 +340,11 @@ class Experiment(Options):
     def check_annotator(self) -> Self:
         """Refuse a simulated annotator where there is nothing to look at."""
         simulated = self.curriculum and self.curriculum.sketch_source == "simulated"
-        if simulated and self.dataset.registered_name == "matrices":
+        name = self.dataset.registered_name
+        if simulated and not DATASETS[name].has_pictures:
             raise ValueError(
                 "curriculum.sketch_source=simulated looks at pictures, and the data set "
-                "'matrices' has none; use scores, or answers with sketch_answers"
+                f"{name!r} has none; use scores, or answers with sketch_answers"
             )
         return self
 

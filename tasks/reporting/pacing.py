@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.table import Modality
-from cppcl.methods import Method, make_method
 from cppcl.report.pacing import MethodPacing, ModalityPacing
 from storage import Reference, Store
 from tasks.lineage import Lineage, by_modality, first_curricula
 from tasks.reporting.curricula import Reader
 from tasks.samples import open_pictures, training_samples
 from tasks.stages.build_curricula import scores_of
+from tasks.stages.train import trained_method
 
 ROUNDS = "model.{}_pacing_rounds"
 """Array of a `train` artifact, of a modality."""
@@ -34,15 +34,9 @@ def paced_method(store: Store, methods: dict[str, list[Reference]]) -> tuple[str
     """
     for method, (first, *_) in methods.items():
         lineage = Lineage.of_evaluation(store, first)
-        if method_of(lineage).paces:
+        if trained_method(lineage.training).paces:
             return method, lineage
     return None
-
-
-def method_of(lineage: Lineage) -> Method:
-    """The method that was trained, with its options, not fitted."""
-    parameters: Any = lineage.training.parameters
-    return make_method(parameters["method"], **parameters["options"])
 
 
 def pacing_result(
@@ -100,7 +94,7 @@ def pacing_result(
         )
         pictures = pictures_of(paced, rows, reader(modality))
         modalities.append(replace(paced, pictures=pictures))
-    imposed = method_of(lineage).curriculum_modalities if lineage.curricula else ()
+    imposed = trained_method(lineage.training).curriculum_modalities if lineage.curricula else ()
     return MethodPacing(name, modalities, imposed)
 
 

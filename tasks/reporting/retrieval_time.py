@@ -51,7 +51,7 @@ def time_of_a_query(
         scored = store.open(evaluation)
         lineage = Lineage.of_evaluation(store, evaluation)
         features = store.open(lineage.encoded["sketch"])
-        method: Any = open_method(store, lineage.training.reference)
+        method = open_method(store, lineage.training.reference)
         rows = scored.array("query_rows")[: N_QUERIES + 1]
         gallery_rows = test_rows(open_split(store, scored.inputs["split"]), "image")
         usable = usable_rows(store.open(lineage.encoded["image"]))

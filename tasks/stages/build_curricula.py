@@ -26,9 +26,6 @@ from tasks.workspace import Workspace
 
 VERSION = "2"
 
-ANNOTATOR = {"features": "hog", "detail": "stroke_length"}
-"""Extractors that a simulated annotator needs of sketches, by what it needs them for."""
-
 
 def curricula_of_split(
     *,
@@ -61,7 +58,8 @@ def curricula_of_split(
         ``answer_share``, and those of `cppcl.curriculum.build.build_curriculum`; one that begins
         with a modality, such as ``sketch_source`` or ``image_rho``, holds for it alone.
     annotator : dict of Reference, optional
-        `extract` artifacts of the sketches by the roles in `ANNOTATOR`: what a simulated annotator
+        `extract` artifacts of the sketches by the roles in
+        `cppcl.curriculum.annotation.simulated.ANNOTATOR`: what a simulated annotator
         answers by where the option ``sketch_source`` is 'simulated'.
     answers : dict of Path, optional
         Files of people's answers, which take part in the key by their content.

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.table import MODALITIES
+from cppcl.methods import method_class
 from cppcl.retrieval.metrics import RankingScores
 from cppcl.retrieval.metrics import evaluate as evaluate_codes
-from storage import Artifact, Recipe, Reference, Store, Writer
-from tasks.lineage import by_modality
+from storage import Recipe, Reference, Store, Writer
+from tasks.lineage import Lineage, by_modality
 from tasks.progress import log
 from tasks.samples import Target, open_pictures, open_split, targets, test_rows, usable_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
@@ -93,22 +94,24 @@ def evaluate_method(
         publish_evaluation(writer, result)
 
     result = produce(store, recipe, create, mode=mode, label=label or "scores")
-    log_zero_codes(store.open(result.reference), label or "scores")
+    log_zero_codes(store, result.reference, label or "scores")
     return result
 
 
 evaluate = stage_task(evaluate_method)
 
 
-def log_zero_codes(artifact: Artifact, label: str) -> None:
+def log_zero_codes(store: Store, evaluation: Reference, label: str) -> None:
     """Tell that codes without any entry were ranked, whose order is that of chance."""
-    counts = artifact.json("scores.json")["counts"]
+    counts = store.open(evaluation).json("scores.json")["counts"]
     zero, n = counts["n_zero_queries"], counts["n_queries"]
     zero_gallery, n_gallery = counts["n_zero_gallery"], counts["n_gallery"]
     if zero or zero_gallery:
+        trained = Lineage.of_evaluation(store, evaluation).training.parameters
+        hint = method_class(str(trained["method"])).zero_codes_hint
         log(
             f"{label}: {zero} of {n} sketches and {zero_gallery} of {n_gallery} images have an "
-            "all-zero code and are ranked by chance; a smaller alpha leaves fewer"
+            f"all-zero code and are ranked by chance{hint and f'; {hint}'}"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from prefect import task
 
 from cppcl.methods import Method, make_method
-from storage import Recipe, Reference, Store, Writer
+from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.cluster.jobs import hearing, run_jobs
 from tasks.cluster.session import current_cluster
 from tasks.prefect_progress import prefect_progress
@@ -201,7 +201,13 @@ def constructed(recipe: Recipe) -> Method:
     return make_method(method_of(recipe), **options)
 
 
-def open_method(store: Store, reference: Reference) -> Any:
+def trained_method(artifact: Artifact) -> Method:
+    """Method of a `train` artifact, as it was constructed."""
+    parameters: Any = artifact.parameters
+    return make_method(parameters["method"], **parameters["options"])
+
+
+def open_method(store: Store, reference: Reference) -> Method:
     """Method as it was trained, ready to encode."""
     artifact = store.open(reference)
     prefix = "model."
@@ -210,5 +216,4 @@ def open_method(store: Store, reference: Reference) -> Any:
         for name in artifact.names
         if name.startswith(prefix)
     }
-    parameters = artifact.parameters
-    return make_method(parameters["method"], **parameters["options"]).from_arrays(arrays)
+    return trained_method(artifact).from_arrays(arrays)

@@ -239,7 +239,7 @@ def in_words(artifact: Artifact) -> str:
     search = artifact.json("search.json")
     best = next(row for row in search["table"] if row["best"])
     chosen = ", ".join(f"{name}={value}" for name, value in search["best"].items())
-    warm = ", warm-started along alpha" if search["warm_start"] else ""
+    warm = ", warm-started" if search["warm_start"] else ""
     return (
         f"{chosen} is best of {len(search['table'])} combinations: {search['score']} "
         f"{100 * best['mean']:.1f} ± {100 * best['sd']:.1f} in {folds_in_words(search)} of the "

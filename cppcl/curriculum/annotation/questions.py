@@ -15,6 +15,8 @@ from cppcl.errors import InputError
 RowPair = tuple[int, int]
 """Rows of two samples, the lower one first."""
 
+FEATURES = ("shog", "hog")
+"""Extractors by whose features the nearest samples are found, the best first."""
 ROWS_AT_ONCE = 1024
 REACH = 3
 """How far apart, in the order of easiness within a class, samples are still compared."""

@@ -12,6 +12,8 @@ from cppcl.curriculum.annotation.answers import Answer
 from cppcl.curriculum.annotation.questions import classes_to_ask_within, nearest_pairs
 from cppcl.errors import InputError
 
+ANNOTATOR = {"features": "hog", "detail": "stroke_length"}
+"""Extractors that the annotator needs of sketches, by what it needs them for."""
 BAND = 0.1
 """Standard deviations of detail within which two sketches are too alike to be told apart."""
 

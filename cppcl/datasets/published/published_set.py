@@ -76,6 +76,7 @@ class PublishedSet:
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
+    has_pictures: ClassVar[bool] = True
     title: ClassVar[str]
     page: ClassVar[str]
     terms: ClassVar[str]

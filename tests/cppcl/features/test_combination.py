@@ -148,8 +148,8 @@ def test_version_rises_with_those_of_the_parts_and_device_is_the_most_wanted():
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("lks+cn", {}, r"no feature extractor 'cn' in 'lks\+cn': did you mean 'cnn'"),
-        ("hog+", {}, r"no feature extractor '' in 'hog\+': known are: cnn, "),
+        ("lks+cn", {}, r"no feature extractor 'cn' in 'lks\+cn'.*'cnn'"),
+        ("hog+", {}, r"no feature extractor '' in 'hog\+'"),
         ("hog + lks", {}, r"no feature extractor 'hog ' .*did you mean .*'hog'"),
         ("hog+lks+hog", {}, r"'hog\+lks\+hog' names 'hog' twice"),
         ("hog+precomputed", {}, r"cannot hold 'precomputed', .* side by side"),
@@ -164,9 +164,9 @@ def test_version_rises_with_those_of_the_parts_and_device_is_the_most_wanted():
         ("hog+lks", {"weights": [float("nan"), 1]}, "weight of hog=nan"),
         ("hog+lks", {"weights": [True, 1]}, "weight of hog=True"),
         ("hog+lks", {"weights": [0, 0.0]}, "all are 0"),
-        ("hog+lks", {"wieghts": [1, 2]}, r"'hog\+lks' has no option 'wieghts': .*'weights'"),
-        ("hog+lks", {"blocks": 3}, r"no option 'blocks': .* under its name"),
-        ("hog+lks", {"lks": {"bloks": 3}}, "'lks' has no option 'bloks': .*'blocks'"),
+        ("hog+lks", {"wieghts": [1, 2]}, r"'hog\+lks' has no option 'wieghts'.*'weights'"),
+        ("hog+lks", {"blocks": 3}, r"no option 'blocks'.* under its name"),
+        ("hog+lks", {"lks": {"bloks": 3}}, "'lks' has no option 'bloks'.*'blocks'"),
         ("hog+lks", {"lks": {"blocks": 0}}, "blocks=0"),
         ("hog+lks", {"lks": 3}, "option lks=3 .*mapping of the options of 'lks'"),
     ],

@@ -13,6 +13,7 @@ import pytest
 
 import tasks.stages.extract
 from cppcl.errors import InputError
+from cppcl.features import make_extractor
 from tasks.cluster.session import cluster_session
 from tasks.workers.memory import extraction_budget, peak_memory
 
@@ -35,27 +36,19 @@ def test_too_little_is_refused_before_anything_is_sent(
 def test_it_grows_with_blocks_pictures_rows_and_models(tmp_path: Path) -> None:
     weights = tmp_path / "weights.pt"
     weights.write_bytes(bytes(1_000_000))
-    given: dict[str, Any] = {
-        "extractor": "cnn",
-        "device": "gpu",
-        "options": {},
-        "dimension": 10,
-        "block_rows": 32,
-        "longest_side": 256,
-    }
-    least = extraction_budget(**given)
+    given = {"block_rows": 32, "longest_side": 256}
 
-    def more(**changes: Any) -> int:
-        return extraction_budget(**given | changes).total - least.total
+    def total(name: str = "cnn", options: Any = None, **changes: int) -> int:
+        return extraction_budget(make_extractor(name, options), **given | changes).total
 
-    assert more(block_rows=64) == 32 * (3 * 256**2 + 3 * 4 * 10)
-    assert more(dimension=20) == 32 * 3 * 4 * 10
-    assert more(longest_side=512) == 3 * 256**2 * (3 * 32 + 8 * 32)
-    assert more(options={"weights": str(weights)}) == 3_000_000
-    assert more(options={"cnn": {"network": "alexnet:fc6"}}) > 500e6
-    assert more(learned_bytes=1000) == 3000
-    assert more(ahead=True) == 32 * 3 * 256**2
-    assert more(device="cpu", extractor="lks") < 0
+    picture, row = 3 * 256**2, 3 * 4 * 1280
+    assert total(block_rows=64) - total() == 32 * (2 * picture + row)  # the next is read ahead
+    assert total("hog", block_rows=64) - total("hog") == 32 * (picture + 3 * 4 * 1296)
+    assert total("hog", longest_side=512) - total("hog") == 3 * 256**2 * (3 * 32 + 8 * 32)
+    assert total(options={"weights": str(weights)}) - total() == 3_000_000
+    assert total(options={"network": "alexnet:fc6"}) - total() > 500e6
+    assert total(learned_bytes=1000) - total() == 3000
+    assert total("hog") < total("lks") < total() < total("lks+cnn")
 
 
 def test_a_peak_is_of_one_process_alone() -> None:
@@ -77,14 +70,8 @@ def test_workers_stay_within_what_is_declared(
     extract_folder: Callable[..., Any], draw_pictures: Callable[..., Path], tmp_path: Path
 ) -> None:
     shapes = draw_pictures(tmp_path / "large", side=400)
-    budget = extraction_budget(
-        extractor="edgeness",
-        device="cpu",
-        options={},
-        dimension=1,
-        block_rows=12,
-        longest_side=256,
-    ).total
+    edgeness = make_extractor("edgeness")
+    budget = extraction_budget(edgeness, block_rows=12, longest_side=256).total
     with cluster_session(workers=1, memory_per_worker=f"{-(-budget // 2**20)}MiB"):
         artifact = extract_folder(
             root=shapes,
