@@ -88,7 +88,7 @@ def _restore_metadata(artifact: Artifact) -> None:
 
 def _missing_blocks(artifact: Artifact) -> dict[str, list[int]]:
     """Return the blocks to make again, by array; empty if it was not made in blocks."""
-    arrays = {name: [] for name in artifact.run.get("in_blocks", ())}  # type: dict[str, list[int]]
+    arrays = {name: [] for name in artifact.run["in_blocks"]}  # type: dict[str, list[int]]
     for problem in problems(artifact):
         if problem.name not in arrays:
             continue
