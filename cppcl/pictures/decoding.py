@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import re
 from pathlib import Path
@@ -138,15 +137,6 @@ def to_gray(picture: Picture) -> NDArray[np.float32]:
     """Luma (ITU-R BT.601) of an (height, width, 3) uint8 picture, float32 in [0, 1]."""
     gray: NDArray[np.float32] = picture.astype(np.float32) @ (_LUMA / np.float32(255))
     return np.minimum(gray, np.float32(1))
-
-
-def data_uri(picture: Picture, side: int) -> str:
-    """PNG data URI of a thumbnail whose longer side has at most `side` pixels."""
-    from PIL import Image
-
-    file = io.BytesIO()
-    _reduce(Image.fromarray(picture), side).save(file, format="PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
 
 
 def _read(path: Path, label: str) -> bytes:

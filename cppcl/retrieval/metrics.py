@@ -65,11 +65,6 @@ class RankingScores:
     n_without_relevant: int
     convention: str = field(default=CONVENTION, repr=False)
 
-    @property
-    def precision_recall_11(self) -> NDArray[np.float64]:
-        """Mean interpolated precision at recall 0, 0.1, ..., 1, (11,) float64."""
-        return self.precision_recall[::10]
-
 
 def evaluate(
     query_codes: ArrayLike,

@@ -64,11 +64,6 @@ def test_draw_is_uniform_over_admissible_pairs(scope):
     assert np.abs(deviation).max() < 4.5 * np.sqrt(trials * share * (1 - share))
 
 
-def test_higher_score_is_easier():
-    curriculum = pairs_from_scores(np.array([1.0, 9.0]), ["x", "x"], rho=1)
-    np.testing.assert_array_equal(curriculum.pairs, [[0, 1]])
-
-
 def test_automatic_scope():
     scores = np.arange(4.0)
     one_each = pairs_from_scores(scores, list("abcd"), rho=1, delta=0)

@@ -1,6 +1,5 @@
 """Every kind of picture file, against pixel values computed by hand."""
 
-import base64
 import io
 import re
 import struct
@@ -15,7 +14,6 @@ from PIL import Image, ImageChops, ImageFile
 from cppcl.errors import InputError, PictureError
 from cppcl.pictures import decoding as images
 from cppcl.pictures.decoding import (
-    data_uri,
     decode_picture,
     pad_to_square,
     picture_suffixes,
@@ -398,12 +396,3 @@ def test_to_gray_is_the_luma_of_pillow():
     white = to_gray(np.full((2, 2, 3), 255, np.uint8))
     assert white.max() <= 1
     np.testing.assert_allclose(white, 1, atol=1e-6)
-
-
-def test_data_uri_is_a_small_png():
-    picture = RNG.integers(0, 256, (40, 80, 3), dtype=np.uint8)
-    head, _, payload = data_uri(picture, 20).partition(",")
-    assert head == "data:image/png;base64"
-    assert decode_picture(base64.b64decode(payload)).shape == (10, 20, 3)
-    kept = decode_picture(base64.b64decode(data_uri(picture, 100).partition(",")[2]))
-    np.testing.assert_array_equal(kept, picture)

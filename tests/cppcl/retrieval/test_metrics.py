@@ -66,9 +66,6 @@ def test_curve_of_the_fixture():
     # Precisions at the four hits are 1, 2/3, 1/2, 2/5, reached at recall 1/4, 1/2, 3/4, 1.
     expected = [1] * 26 + [2 / 3] * 25 + [1 / 2] * 25 + [2 / 5] * 25
     np.testing.assert_allclose(result.precision_recall, expected, atol=1e-15)
-    np.testing.assert_allclose(
-        result.precision_recall_11, [1] * 3 + [2 / 3] * 3 + [0.5] * 2 + [0.4] * 3, atol=1e-15
-    )
     assert len(RECALL_LEVELS) == 101
     assert RECALL_LEVELS[[0, 25, 100]].tolist() == [0, 0.25, 1]
 

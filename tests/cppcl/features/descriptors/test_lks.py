@@ -36,14 +36,6 @@ def test_dimension_as_printed(fitted, blocks, dimension):
     assert extractor.transform([drawing(50)]).shape == (1, dimension)
 
 
-def test_blocks_have_unit_norm_before_the_root(fitted):
-    row = fitted.transform([drawing(50)])[0].astype(np.float64)
-    blocks = (row**2).reshape(16, 150)
-    norms = np.linalg.norm(blocks, axis=1)
-    assert norms.max() <= 1
-    assert np.sort(norms)[-12:].min() > 0.999
-
-
 def test_place_does_not_matter_and_size_hardly(fitted):
     sketch = drawing(60)
     moved = np.full((500, 420, 3), 255, dtype=np.uint8)
@@ -94,14 +86,6 @@ def test_photographs_in_the_keyshapes_of_sketches(fitted):
     row = Lks(contours="canny").from_arrays(fitted.to_arrays()).transform([photo])[0]
     like, unlike = fitted.transform([circle, square])
     assert cosine(row, like) > cosine(row, unlike) + 0.1
-
-
-def test_hard_votes_count_nearest_keyshapes(fitted):
-    extractor = Lks(n_nearest=1, blocks=1).from_arrays(fitted.to_arrays())
-    row = extractor.transform([drawing(50)])[0]
-    soft = Lks(blocks=1).from_arrays(fitted.to_arrays()).transform([drawing(50)])[0]
-    assert np.count_nonzero(row) < np.count_nonzero(soft)
-    assert row.argmax() in np.argsort(soft)[-5:]
 
 
 def test_distances_far_beyond_the_scales_still_vote(fitted):

@@ -52,16 +52,6 @@ def test_thinning_ignores_the_pen():
     assert b > 3 * a
 
 
-def test_place_and_size_do_not_matter():
-    sketch = _rings(3)
-    moved = np.full((500, 400, 3), 255, dtype=np.uint8)
-    moved[250:450, 30:230] = sketch
-    large = sketch.repeat(2, axis=0).repeat(2, axis=1)
-    scores = Edgeness().transform([sketch, moved, large])[:, 0]
-    assert scores[1] == scores[0]
-    assert scores[2] == pytest.approx(scores[0], rel=0.05)
-
-
 def test_no_strokes_score_zero():
     blank = [np.full((40, 40, 3), value, dtype=np.uint8) for value in (0, 255)]
     np.testing.assert_array_equal(Edgeness().transform(blank), [[0], [0]])

@@ -5,7 +5,6 @@ from cppcl.features.descriptors.bag_of_words.sift import (
     CELL_SIDES,
     Sift,
     direction_layers,
-    sift,
     smoothed,
 )
 
@@ -31,21 +30,6 @@ def test_directions_run_anticlockwise_from_the_right(angle, layer):
     inner = direction_layers(slope)[1:-1, 1:-1]
     np.testing.assert_allclose(inner[..., layer], 2, atol=1e-4)
     np.testing.assert_allclose(inner.sum(axis=-1), 2, atol=1e-4)
-
-
-def test_norm_and_clipping(image):
-    pixels = np.argwhere(image > 0.3)
-    descriptors = sift(image, pixels, 8)
-    np.testing.assert_allclose(np.linalg.norm(descriptors, axis=1), 1, atol=1e-6)
-    assert descriptors.min() >= 0
-    # Values that were clipped are the largest ones, and alike.
-    largest = descriptors.max(axis=1, keepdims=True)
-    assert (np.isclose(descriptors, largest).sum(axis=1) > 1).any()
-
-
-def test_nothing_around_is_zero(image):
-    assert not sift(np.zeros_like(image), MIDDLE, 4).any()
-    assert sift(image, np.empty((0, 2), int), 4).shape == (0, 128)
 
 
 def test_every_contour_pixel_has_three_sizes(drawings):
