@@ -183,7 +183,7 @@ def smooth_chain_hinge(
 
 @compiled
 def pair_hash(harder: Any, easier: Any) -> Any:  # pragma: no cover
-    """Number of 64 bits that looks random, of a pair of such numbers (splitmix64's finaliser)."""
+    """Pseudo-random 64-bit hash of a pair of 64-bit numbers (splitmix64's finaliser)."""
     z = harder * np.uint64(0x9E3779B97F4A7C15) + easier
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

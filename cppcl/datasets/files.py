@@ -42,7 +42,7 @@ class Scan:
     others: tuple[str, ...]
 
     def findings(self) -> list[str]:
-        """Sentences on the files that were ignored."""
+        """Sentences about the files that were ignored."""
         found = []
         for names, label in (
             (self.system, "hidden or system file(s)"),
@@ -126,13 +126,13 @@ def is_system_name(name: str) -> bool:
 
 
 def check_regular(path: os.DirEntry[str] | Path) -> None:
-    """Refuse what would block when read."""
+    """Raise `InputError` for a pipe, a socket or a device, which would block when read."""
     if not path.is_file() and Path(path).exists():
         raise InputError(f"{os.fspath(path)} is a pipe, a socket or a device: remove it")
 
 
 def check_readable(path: str | Path) -> None:
-    """Refuse a link that leads nowhere, and a file that may not be read."""
+    """Raise `InputError` for a broken link, or a file that may not be read."""
     if os.access(path, os.R_OK):
         return
     if os.path.exists(path):  # noqa: PTH110

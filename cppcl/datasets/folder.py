@@ -68,7 +68,7 @@ class Folder:
         ------
         InputError
             A folder is missing or empty, a file cannot be read, a picture lies in no class
-            folder, fewer than two classes, or no class on both sides.
+            folder, fewer than two classes, or no class with both modalities.
         """
         root = Path(root)
         scans = {m: scan_pictures(root, self._folder(m)) for m in MODALITIES}
@@ -86,7 +86,7 @@ class Folder:
         )
 
     def findings(self, root: Path) -> list[str]:
-        """Ignored files, pictures left out, and classes or groups on one side only."""
+        """Ignored files, pictures left out, and classes or groups of one modality only."""
         root = Path(root)
         scans = {m: scan_pictures(root, self._folder(m)) for m in MODALITIES}
         ties = self._ties(root, scans)

@@ -111,7 +111,7 @@ class Matrices:
         )
 
     def findings(self, root: Path) -> list[str]:
-        """Classes on one side only, and rows that are all zero."""
+        """Classes of one modality only, and rows that are all zero."""
         lines = self._lines()
         found = of_one_modality(
             "class", {(m, str(r)): line["label"] for (m, r), line in lines.items()}

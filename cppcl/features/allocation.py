@@ -30,4 +30,4 @@ def keep_freed_memory() -> bool:
     if not hasattr(library, "gnu_get_libc_version"):
         return False
     asked = ((_M_MMAP_THRESHOLD, MOST_MAPPED_BYTES), (_M_TRIM_THRESHOLD, MOST_KEPT_BYTES))
-    return all(library.mallopt(what, value) == 1 for what, value in asked)
+    return all(library.mallopt(option, value) == 1 for option, value in asked)

@@ -43,7 +43,7 @@ def example(kind: Kind) -> Picture:
 
 
 def as_if_learned(extractor: Extractor) -> Extractor:
-    """Give an extractor that learns random numbers of the right shapes; they cost as much."""
+    """Fit an extractor that learns with random arrays, which take as long to apply."""
     if extractor.learns and isinstance(extractor, LearningExtractor):
         rng = np.random.default_rng(0)
         extractor.from_arrays({name: rng.random(s) for name, s in extractor.shapes.items()})
@@ -51,16 +51,16 @@ def as_if_learned(extractor: Extractor) -> Extractor:
 
 
 def milliseconds(extractor: Extractor, picture: Picture, repeats: int = N_REPEATS) -> float:
-    """Median time to describe a picture, after a first one that loads and compiles.
+    """Median time to extract the features of a picture, after a first run that loads and compiles.
 
     Parameters
     ----------
     extractor : Extractor
-        One that can describe.
+        Fitted, if it learns.
     picture : (h, w, 3) uint8 array
-        What is described.
+        The picture.
     repeats : int
-        How often, at least once.
+        Number of timed runs, at least 1.
     """
     extractor.transform([picture])
     seconds = []

@@ -131,20 +131,20 @@ def unseen_split(
         test_labels = set(shuffled(large, seed)[:n_labels])
     if test_labels == set(both):
         raise InputError(f"all {len(both)} classes are test classes; none is left for training")
-    sides: dict[bool, dict[Modality, list[str]]] = {
-        side: {
+    parts: dict[bool, dict[Modality, list[str]]] = {
+        tested: {
             modality: [
                 sample
                 for sample, label in zip(
                     table.column("ids", modality), table.column("labels", modality), strict=True
                 )
-                if label in both and (label in test_labels) == side
+                if label in both and (label in test_labels) == tested
             ]
             for modality in MODALITIES
         }
-        for side in (False, True)
+        for tested in (False, True)
     }
-    return split_of(table, sides[False], sides[True])
+    return split_of(table, parts[False], parts[True])
 
 
 def split_of(
@@ -173,8 +173,8 @@ def split_of(
 
 
 def _labels_of_both(table: SampleTable) -> list[str]:
-    sides = [set(table.column("labels", modality)) for modality in MODALITIES]
-    if not (both := sides[0] & sides[1]):
+    sketch_labels, image_labels = (set(table.column("labels", m)) for m in MODALITIES)
+    if not (both := sketch_labels & image_labels):
         raise InputError("no class has both sketches and images; a split needs some")
     return sorted(both)
 
@@ -183,11 +183,11 @@ def _check_numbers(modality: Modality, numbers: tuple[SampleCount, SampleCount])
     plural = "sketches" if modality == "sketch" else "images"
     if numbers == (None, None):
         raise InputError(f"give train_{plural} or test_{plural}; the other may be the rest")
-    for side, number in zip(("train", "test"), numbers, strict=True):
+    for part, number in zip(("train", "test"), numbers, strict=True):
         if isinstance(number, float) and not 0 < number < 1:
-            raise InputError(f"{side}_{plural} is {number}; a share must lie between 0 and 1")
+            raise InputError(f"{part}_{plural} is {number}; a share must lie between 0 and 1")
         if number is not None and number < 0:
-            raise InputError(f"{side}_{plural} is {number}; it must not be negative")
+            raise InputError(f"{part}_{plural} is {number}; it must not be negative")
 
 
 def _numbers(numbers: tuple[SampleCount, SampleCount], n: int, what: str) -> tuple[int, int]:

@@ -54,7 +54,7 @@ def split_from_text(text: str, table: SampleTable, *, exact: bool = True) -> Spl
     """Inverse of `split_to_text`.
 
     Instead of ids, a part may hold the word ``rest``: all samples of its modality that the other
-    side does not name; training leaves out those with the content of a test sample, too.
+    part does not name; training leaves out those with the content of a test sample, too.
 
     Parameters
     ----------
@@ -68,7 +68,8 @@ def split_from_text(text: str, table: SampleTable, *, exact: bool = True) -> Spl
     Raises
     ------
     InputError
-        No split, ids that the table does not have, samples on both sides, or another table.
+        The text is no split; it has ids that the table does not have, or samples in both training
+        and test; or it belongs to another table.
     """
     try:
         document = json.loads(text)

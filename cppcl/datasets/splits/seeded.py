@@ -31,9 +31,9 @@ class Split:
 
 
 def instance_split(table: SampleTable, *, seed: int, n_train: int | float) -> Split:
-    """Split the groups that have both a sketch and an image; whole groups go to one side.
+    """Split the groups that have both a sketch and an image; whole groups go to training or test.
 
-    Samples of other groups take part on neither side.
+    Samples of other groups are left out.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def instance_split(table: SampleTable, *, seed: int, n_train: int | float) -> Sp
     n_train : int or float
         Number of training groups, or their share in (0, 1).
     """
-    sides = [set(table.column("groups", modality)) for modality in MODALITIES]
-    groups = sides[0] & sides[1]
+    sketch_groups, image_groups = (set(table.column("groups", m)) for m in MODALITIES)
+    groups = sketch_groups & image_groups
     if len(groups) < 2:
         raise InputError(
             f"{len(groups)} groups have both a sketch and an image; an instance split needs two"
@@ -65,11 +65,11 @@ def instance_split(table: SampleTable, *, seed: int, n_train: int | float) -> Sp
 def category_split(
     table: SampleTable, *, seed: int, train_share: float = 0.5, minimum_groups: int = 10
 ) -> Split:
-    """Split within every label; whole groups go to one side.
+    """Split within every label; whole groups go to training or test.
 
     A label takes part when each modality has at least `minimum_groups` groups of it. Every such
-    label then has samples of both modalities on both sides. Groups with both modalities, with a
-    sketch only and with an image only are shared out separately.
+    label then has samples of both modalities in training and test. Groups with both modalities,
+    with a sketch only and with an image only are divided separately.
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ def category_split(
         raise InputError(f"minimum_groups is {minimum_groups}; it must be at least 2")
     groups = _groups_of_labels(table)
     used = {
-        label: sides
-        for label, sides in groups.items()
-        if min(len(sides[m]) for m in MODALITIES) >= minimum_groups
+        label: of_label
+        for label, of_label in groups.items()
+        if min(len(of_label[m]) for m in MODALITIES) >= minimum_groups
     }
     if not used:
         most = max((min(len(s[m]) for m in MODALITIES) for s in groups.values()), default=0)
@@ -99,15 +99,15 @@ def category_split(
             "lower minimum_groups"
         )
     train: set[str] = set()
-    for sides in used.values():
-        both = sides["sketch"] & sides["image"]
+    for of_label in used.values():
+        both = of_label["sketch"] & of_label["image"]
         n_both = share_of(train_share, len(both))
         train.update(shuffled(both, seed)[:n_both])
         for modality in MODALITIES:
-            alone = sides[modality] - both
-            n_alone = share_of(train_share, len(sides[modality])) - n_both
+            alone = of_label[modality] - both
+            n_alone = share_of(train_share, len(of_label[modality])) - n_both
             train.update(shuffled(alone, seed)[: max(0, n_alone)])
-    taking_part = {g for sides in used.values() for m in MODALITIES for g in sides[m]}
+    taking_part = {g for of_label in used.values() for m in MODALITIES for g in of_label[m]}
     return _split(table, train, taking_part)
 
 
@@ -115,8 +115,8 @@ def category_findings(table: SampleTable, *, minimum_groups: int = 10) -> list[s
     """Sentences on the labels that `category_split` leaves out."""
     found = []
     small = []
-    for label, sides in sorted(_groups_of_labels(table).items()):
-        counts = {m: len(sides[m]) for m in MODALITIES}
+    for label, of_label in sorted(_groups_of_labels(table).items()):
+        counts = {m: len(of_label[m]) for m in MODALITIES}
         if not min(counts.values()):
             only = "sketches" if counts["sketch"] else "images"
             found.append(f"label {label!r} has {only} only and is left out of the split.")
@@ -131,7 +131,7 @@ def category_findings(table: SampleTable, *, minimum_groups: int = 10) -> list[s
 
 
 def share_of(share: float, n: int) -> int:
-    """Round half up, and leave at least one on either side where n > 1."""
+    """Round half up, and leave at least one for training and for the test if n > 1."""
     count = int(share * n + 0.5)
     return min(max(count, 1), n - 1) if n > 1 else count
 
@@ -160,9 +160,9 @@ def _split(table: SampleTable, train: set[str], taking_part: set[str]) -> Split:
     rows: dict[tuple[str, Modality], NDArray[np.int64]] = {}
     for modality in MODALITIES:
         groups = table.column("groups", modality)
-        for side, chosen in (("train", train), ("test", taking_part - train)):
+        for part, chosen in (("train", train), ("test", taking_part - train)):
             inside = [row for row, group in enumerate(groups) if group in chosen]
-            rows[side, modality] = np.array(inside, dtype=np.int64)
+            rows[part, modality] = np.array(inside, dtype=np.int64)
     return Split(
         train_sketches=rows["train", "sketch"],
         train_images=rows["train", "image"],

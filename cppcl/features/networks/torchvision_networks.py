@@ -70,7 +70,7 @@ def build_torchvision(name: str) -> tuple[torch.nn.Module, Preprocessing]:
 
 
 def present_names(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Rename what the published DenseNets keep under an older form of their names."""
+    """Rename the arrays of the published DenseNets, which have names of an older form."""
     return {
         re.sub(r"(denselayer\d+\.(norm|conv))\.(?=\d\.)", r"\1", key): value
         for key, value in state.items()

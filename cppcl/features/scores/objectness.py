@@ -42,7 +42,7 @@ FELZENSZWALB = {"scale": 450.0, "sigma": 0.5, "min_size": 200.0}
 
 
 class MeasuredWindows(NamedTuple):
-    """Windows of a picture and their cues: n that were drawn, then some of anywhere."""
+    """Windows of a picture and their cues: n drawn by saliency, then r from anywhere."""
 
     windows: NDArray[np.float64]
     """(n + r, 4) in the unit square."""
@@ -196,7 +196,7 @@ class Objectness(LearningExtractor):
         return ScoredWindows(measured.windows[:n], scores, best, easiness, measured.maps)
 
     def measure(self, picture: Picture) -> MeasuredWindows:
-        """Draw windows of a picture, add some of anywhere, and measure their cues."""
+        """Draw windows of a picture, add some from anywhere, and measure their cues."""
         small = shrink(picture, LONGEST_SIDE)
         height, width = small.shape[:2]
         candidates, chances = draws(self.n_candidates, self.seed)
@@ -226,7 +226,7 @@ class Objectness(LearningExtractor):
 def reservoir(
     items: Iterable[Picture], size: int, rng: np.random.Generator
 ) -> tuple[list[Picture], int]:
-    """Keep so many of the items that pass by, each with the same chance, and count all."""
+    """Uniform sample of at most `size` items of an iterable, and the number of all items."""
     kept: list[Picture] = []
     n = 0
     for n, item in enumerate(items, start=1):
