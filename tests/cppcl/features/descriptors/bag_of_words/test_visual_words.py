@@ -130,9 +130,9 @@ def test_the_position_of_what_is_no_picture_is_named_in_fit():
     [
         ({"n_words": 0}, "n_words=0"),
         ({"weighting": "idf"}, "weighting='idf'.*tf_idf"),
-        ({"pyramid": 1}, "pyramid=1 must be true or false"),
+        ({"pyramid": 1}, "pyramid=1"),
         ({"samples_per_picture": 0}, "samples_per_picture=0"),
-        ({"max_samples": 30}, "max_samples=30 must be an integer of at least"),
+        ({"max_samples": 30}, "max_samples=30"),
         ({"seed": -1}, "seed=-1"),
         ({"contours": "edges"}, "contours='edges'"),
     ],
