@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from cppcl.report import (
     ResultGrid,
     RetrievedPicture,
     StageTime,
+    render_report,
 )
 from cppcl.retrieval.metrics import evaluate
 
@@ -143,6 +146,21 @@ def build():
     return make_data
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def files(data):
+    """The report of these data."""
+    return render_report(data)
+
+
+@pytest.fixture(scope="session")
+def bare(data):
+    """Two protocols of one method each, without pictures: soon rendered."""
+    first = dict(list(data.protocols[0].methods.items())[:1])
+    return [
+        replace(protocol, methods=first, grid=None, published=None) for protocol in data.protocols
+    ]
+
+
+@pytest.fixture(scope="session")
 def protocol(data):
     return data.protocols[1]

@@ -1,5 +1,3 @@
-import csv
-import io
 import json
 from dataclasses import replace
 
@@ -28,6 +26,7 @@ from cppcl.report.comparisons import (
 )
 from cppcl.report.published import BesidePublished
 from cppcl.retrieval.comparison import Difference, Interval, mean_interval, paired_difference
+from tests.cppcl.report.pages import rows_of
 
 FLAT = np.full(101, 0.5)
 
@@ -222,7 +221,7 @@ def test_csv_files(build):
     protocol = small(published=published(trials=1))
     alone = replace(protocol, name="q", methods={"ours": protocol.methods["ours"]}, published=None)
     data = build(protocols=[protocol, alone])
-    rows = list(csv.DictReader(io.StringIO(differences_csv(data))))
+    rows = rows_of(differences_csv(data))
     assert [(r["protocol"], r["first"], r["method"]) for r in rows] == [
         ("p", "ours", name) for name in ("same", "worse", "one worse")
     ]
@@ -232,7 +231,7 @@ def test_csv_files(build):
         counts = [int(row[name]) for name in ("ahead", "level", "behind")]
         assert Difference(*shown, *counts) == found
         assert (row["verdict"], row["score"]) == (found.verdict, "rank_1")
-    rows = list(csv.DictReader(io.StringIO(published_csv(data))))
+    rows = rows_of(published_csv(data))
     assert [r["method"] for r in rows] == list(protocol.methods)
     for row, found in zip(rows, protocol.beside_published.values(), strict=True):
         assert (row["title"], row["source"], row["score"]) == (found.title, "Table 1", "rank_1")

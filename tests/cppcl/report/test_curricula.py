@@ -1,6 +1,5 @@
 import io
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from cppcl.report.curricula import (
     facts,
     render_curricula,
 )
+from tests.cppcl.report.pages import Page
 
 rng = np.random.default_rng(0)
 SCORES = rng.normal(size=30)
@@ -86,33 +86,14 @@ def test_facts_say_what_was_counted(results):
     assert "Options of these pairs: form: hashed, δ: 1.0, in: absolute, ρ: 0.3." in told
 
 
-class Counter(HTMLParser):
-    def __init__(self, html):
-        super().__init__()
-        self.images, self.cells, self.headings = [], [], []
-        self.within = ""
-        self.feed(html)
-
-    def handle_starttag(self, tag, attributes):
-        self.within = tag
-        if tag == "img":
-            self.images.append(dict(attributes)["alt"])
-
-    def handle_data(self, data):
-        if self.within == "td" and data.strip():
-            self.cells.append(data)
-        if self.within == "h4" and data.strip():
-            self.headings.append(data)
-
-
 def test_the_section_has_strips_histogram_and_table(results):
     html, histogram = render_curricula(results, "instance")
-    page = Counter(html)
-    assert page.headings == ["sketches by edgeness", "images by objectness"]
-    assert len(page.images) == 1 + 5
-    assert page.images[1] == "easiest sketch 1: <b>easy 0"
+    page = Page(html)
+    assert page.within("h4") == ["sketches by edgeness", "images by objectness"]
+    assert len(page.all("img")) == 1 + 5
+    assert page.all("img")[1]["alt"] == "easiest sketch 1: <b>easy 0"
     assert "<b>easy" not in html
-    table = [cell.replace(",", "") for cell in page.cells[: len(DELTAS) * len(RHOS)]]
+    table = [cell.replace(",", "") for cell in page.within("td")[: len(DELTAS) * len(RHOS)]]
     assert table == [str(n) for n in results[0].pairs.ravel()]
     with Image.open(io.BytesIO(histogram)) as image:
         assert image.width > image.height
@@ -121,15 +102,13 @@ def test_the_section_has_strips_histogram_and_table(results):
     assert (again, same) == (html, histogram)
 
 
-def test_a_report_holds_them_under_their_protocol(data, results):
-    first, *rest = data.protocols
-    with_them = replace(data, protocols=[replace(first, curricula=results), *rest])
-    files = render_report(with_them)
+def test_a_report_holds_them_under_their_protocol(build, bare, results):
+    first, second = bare
+    files = render_report(build(protocols=[replace(first, curricula=results), second]))
     page = files["report.html"].decode()
     assert page.count("<h3>Curricula</h3>") == 1
-    assert page.index("<h3>Curricula</h3>") < page.index(rest[0].name, page.index("<main>"))
-    new = set(files) - set(render_report(data))
-    assert new == {f"easiness_{first.name}.png"}
+    assert page.index("<h3>Curricula</h3>") < page.index(f'<section id="{second.name}">')
+    assert [name for name in files if "easiness" in name] == [f"easiness_{first.name}.png"]
 
 
 def test_a_table_of_another_shape_is_refused():

@@ -1,8 +1,6 @@
-import csv
 import io
 import itertools
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -24,27 +22,10 @@ from cppcl.report.pacing import (
     mean_v_of_quarters,
     render_pacing,
 )
+from tests.cppcl.report.pages import Page, rows_of
 
 ROUNDS, N = 5, 40
 rng = np.random.default_rng(0)
-
-
-class Page(HTMLParser):
-    """Texts of pictures, cells and headings."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.images, self.cells, self.headings, self.within = [], [], [], ""
-        self.feed(html)
-
-    def handle_starttag(self, tag, attributes):
-        self.within = tag
-        if tag == "img":
-            self.images.append(dict(attributes)["alt"])
-
-    def handle_data(self, data):
-        if data.strip() and self.within in {"td", "h4"}:
-            (self.cells if self.within == "td" else self.headings).append(data)
 
 
 def paced(modality="sketch", *, factor=1.0, seed=0, **changes):
@@ -172,22 +153,25 @@ def test_the_section_has_strips_by_round_and_a_table_of_everything():
     html, written = render_pacing(result, "instance", "instance")
     assert set(written) == {"pacing_instance.csv", "pacing_by_easiness_instance.png"}
     page = Page(html)
-    assert page.headings == ["sketches", "images"]
+    assert page.within("h4") == ["sketches", "images"]
     shown = [sum(len(e.shown) for e in pacing.entries) for pacing in modalities]
-    assert len(page.images) == 1 + sum(shown)
-    assert page.images[1] == f"sketch of round 2, 1: <i>{modalities[0].entries[0].shown[0]}"
+    assert len(page.all("img")) == 1 + sum(shown)
+    assert (
+        page.all("img")[1]["alt"]
+        == f"sketch of round 2, 1: <i>{modalities[0].entries[0].shown[0]}"
+    )
     assert "<i>" not in html
     assert "CPRL &lt;b&gt;" in html
     assert "Curricula of images took part" in html
     expected = [f"{value:+.2f}" for pacing in modalities for value in pacing.correlations()]
-    assert [cell for cell in page.cells if cell[0] in "+-"] == expected
+    assert [cell for cell in page.within("td") if cell[0] in "+-"] == expected
     assert (expected[1], expected[3]) == ("+1.00", "-1.00")
-    assert page.cells[:2] == ["edgeness", "39"]
+    assert page.within("td")[:2] == ["edgeness", "39"]
     first = modalities[0].entries[0]
     assert f"Round 2: {first.n_entered} entered, {first.n_so_far} of 40 so far" in html
     with Image.open(io.BytesIO(written["pacing_by_easiness_instance.png"])) as image:
         assert image.width > image.height
-    rows = list(csv.DictReader(io.StringIO(written["pacing_instance.csv"].decode())))
+    rows = rows_of(written["pacing_instance.csv"])
     assert len(rows) == 2 * N
     for pacing, part in zip(modalities, (rows[:N], rows[N:]), strict=True):
         assert [row["sample"] for row in part] == pacing.ids
@@ -203,21 +187,23 @@ def test_without_pictures_or_scores_there_is_the_table():
     bare = replace(paced(easiness=np.full(N, np.nan), score=""), pictures={})
     html, written = render_pacing(MethodPacing("cprl", [bare]), "p", "p")
     page = Page(html)
-    assert len(page.images) == 1
-    assert page.cells[:4] == ["none", "0", "–", "–"]
+    assert len(page.all("img")) == 1
+    assert page.within("td")[:4] == ["none", "0", "–", "–"]
     assert "No curriculum took part" in html
     assert "pacing_p.csv" in written
 
 
-def test_a_report_holds_it_under_its_protocol(data):
-    first, *rest = data.protocols
-    with_it = replace(first, pacing=MethodPacing("cprl", [paced(), paced("image")]))
-    files = render_report(replace(data, protocols=[with_it, *rest]))
+def test_a_report_holds_it_under_its_protocol(build, bare):
+    first, second = bare
+    result = MethodPacing("cprl", [paced(), paced("image")])
+    files = render_report(build(protocols=[replace(first, pacing=result), second]))
     page = files["report.html"].decode()
     assert page.count("<h3>Which samples entered when</h3>") == 1
-    assert page.index("Which samples entered") < page.index(rest[0].name, page.index("<main>"))
-    new = set(files) - set(render_report(data))
-    assert new == {f"pacing_{first.name}.csv", f"pacing_by_easiness_{first.name}.png"}
+    assert page.index("Which samples entered") < page.index(f'<section id="{second.name}">')
+    assert {name for name in files if name.startswith("pacing_")} >= {
+        f"pacing_{first.name}.csv",
+        f"pacing_by_easiness_{first.name}.png",
+    }
 
 
 @pytest.mark.parametrize(

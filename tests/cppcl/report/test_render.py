@@ -1,9 +1,7 @@
 import base64
-import csv
 import io
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -18,39 +16,7 @@ from cppcl.report import (
     render_report,
 )
 from cppcl.report.comparisons import difference_sentence
-
-VOID = {"meta", "img", "br"}
-
-
-class Page(HTMLParser):
-    """Elements with their attributes, visible text, and whether every element is closed."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.elements, self.text, self.open = [], [], []
-        self.feed(html)
-        self.close()
-        assert not self.open, f"never closed: {self.open}"
-
-    def handle_starttag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] != "style":
-            self.text.append(data)
-
-    def all(self, tag):
-        return [attributes for name, attributes in self.elements if name == tag]
-
-
-@pytest.fixture(scope="module")
-def files(data):
-    return render_report(data)
+from tests.cppcl.report.pages import Page, rows_of
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +27,6 @@ def html(files):
 @pytest.fixture(scope="module")
 def page(html):
     return Page(html)
-
-
-def rows(content):
-    return list(csv.DictReader(io.StringIO(content.decode())))
 
 
 def png(uri):
@@ -86,12 +48,10 @@ def test_files(files):
             assert min(image.size) > 300
 
 
-def test_same_data_same_bytes(build):
+def test_same_data_same_bytes(build, bare, protocol):
     def render():
-        data = build()
-        grid = data.protocols[1].grid
-        short = replace(data.protocols[1], grid=replace(grid, queries=grid.queries[:2]))
-        return render_report(replace(data, protocols=[short]))
+        grid = replace(protocol.grid, queries=protocol.grid.queries[:2])
+        return render_report(build(protocols=[replace(bare[1], grid=grid)]))
 
     assert render() == render()
 
@@ -104,22 +64,18 @@ def test_page_needs_nothing_outside_itself(html, page):
     assert not {"script", "link", "iframe", "object", "form"} & {tag for tag, _ in page.elements}
     assert not re.search(r"url\(|@import", html)
     # The only addresses are the licence lines, as text.
-    assert len(re.findall("https?://", html)) == len(re.findall("https?://", "".join(page.text)))
+    assert len(re.findall("https?://", html)) == len(re.findall("https?://", page.text))
     anchors = {link["href"] for link in page.all("a")}
     assert anchors == {f"#{part['id']}" for part in page.all("section")}
 
 
-def test_page_is_small(files):
-    assert len(files["report.html"]) < 2_000_000
-
-
-def test_noise_cannot_make_the_page_large(build, protocol):
+def test_noise_cannot_make_the_page_large(build, bare, protocol):
     noise = np.random.default_rng(0).integers(0, 256, (120, 120, 3), dtype=np.uint8)
     queries = [
         replace(q, picture=noise, nearest=[replace(n, picture=noise) for n in q.nearest])
         for q in protocol.grid.queries
     ]
-    protocol = replace(protocol, grid=replace(protocol.grid, queries=queries))
+    protocol = replace(bare[1], grid=replace(protocol.grid, queries=queries))
     assert len(render_report(build(protocols=[protocol]))["report.html"]) < 1_000_000
 
 
@@ -133,7 +89,7 @@ def test_every_picture_has_a_text_and_decodes(page):
 
 
 def test_page_shows_everything(page, data):
-    text = " ".join("".join(page.text).split())
+    text = " ".join(page.text.split())
     for expected in (
         data.convention,
         *data.licences,
@@ -232,7 +188,7 @@ def test_text_is_escaped(build, data):
     )
     page = Page(files["report.html"].decode())
     assert not page.all("script")
-    assert "".join(page.text).count(evil) >= 15
+    assert page.text.count(evil) >= 15
     assert all(re.fullmatch(r"[a-z0-9_.-]+", name) for name in files)
     assert "grid_script-alert-1-script.png" in files
     assert "grid_script-alert-1-script-1.png" in files
@@ -244,14 +200,14 @@ def png_of(value):
     return buffer.getvalue()
 
 
-def test_what_was_learned_is_shown_with_its_key(build):
+def test_what_was_learned_is_shown_with_its_key(build, bare):
     seen = (["a, split 1"], (), png_of(7), "Dark is many")
     first, second, words = (
         LearnedFeatures("learn/0123456789abcdef", "lks", 40, *seen),
         LearnedFeatures("learn/fedcba9876543210", "lks", 41, ["a, split 2"], picture=png_of(8)),
         LearnedFeatures("learn/00aa", "sift", 42, ["b, split 1", "b, split 2"], ["<3 words> 0"]),
     )
-    files = render_report(build(learned=[first, second, words]))
+    files = render_report(build(protocols=bare, learned=[first, second, words]))
     assert files["learned_0123456789ab.png"] == first.picture
     assert files["learned_fedcba987654.png"] == second.picture
     page = files["report.html"].decode()
@@ -266,9 +222,9 @@ def test_what_was_learned_is_shown_with_its_key(build):
     assert "learn/0123456789abcdef (lks): Dark is many." in section
     assert "Beside this page: learned_fedcba987654.png." in section
     assert '<a href="#about-learned">' in page
-    one = render_report(build(learned=[first]))["report.html"].decode()
+    one = render_report(build(protocols=bare, learned=[first]))["report.html"].decode()
     assert "Beside this page" not in one
-    none = render_report(build())
+    none = render_report(build(protocols=bare))
     assert "about-learned" not in none["report.html"].decode()
     assert not [name for name in none if name.startswith("learned")]
 
@@ -286,7 +242,7 @@ def test_little_data(build):
         "precision_recall.csv",
         "precision_recall_1.png",
     }
-    text = "".join(Page(files["report.html"].decode()).text)
+    text = Page(files["report.html"].decode()).text
     for absent in (
         "What is found",
         "Training",
@@ -305,7 +261,7 @@ def test_little_data(build):
 def test_scores_csv_holds_every_split(files, data):
     found = {
         (row["protocol"], row["method"], int(row["split"]), row["score"]): float(row["value"])
-        for row in rows(files["scores.csv"])
+        for row in rows_of(files["scores.csv"])
     }
     assert found == {
         (protocol.name, name, split, key): value
@@ -319,7 +275,7 @@ def test_scores_csv_holds_every_split(files, data):
 def test_summary_csv(files, data):
     row = next(
         row
-        for row in rows(files["summary.csv"])
+        for row in rows_of(files["summary.csv"])
         if (row["protocol"], row["method"], row["score"]) == ("category", "ridge CCA", "map")
     )
     values = [scores["map"] for scores in data.protocols[1].methods["ridge CCA"].scores]
@@ -332,7 +288,7 @@ def test_summary_csv(files, data):
 def test_precision_recall_csv(files, data):
     curve = [
         (row["recall"], float(row["precision"]))
-        for row in rows(files["precision_recall.csv"])
+        for row in rows_of(files["precision_recall.csv"])
         if (row["protocol"], row["method"]) == ("category", "raw cosine")
     ]
     expected = data.protocols[1].methods["raw cosine"].precision_recall

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 
 import numpy as np
@@ -31,6 +29,7 @@ from cppcl.report.reproduction.data import (
 from cppcl.report.reproduction.errata import ERRATA
 from cppcl.report.reproduction.render import render_reproduction
 from cppcl.retrieval.comparison import Interval
+from tests.cppcl.report.pages import rows_of
 
 GREY = np.full((8, 8, 3), 128, np.uint8)
 
@@ -124,7 +123,7 @@ def test_numbers_trace_to_artifacts(files: dict[str, bytes]) -> None:
     page = files["index.html"].decode()
     assert 'title="evaluate/0a evaluate/1b"' in page
     assert "<code>evaluate/0a</code>" in page
-    first, second = csv.DictReader(io.StringIO(files["table1.csv"].decode()))
+    first, second = rows_of(files["table1.csv"])
     assert first == {
         "method": "CPRL",
         "printed": "0.986",
@@ -142,9 +141,9 @@ def test_what_is_said(files: dict[str, bytes]) -> None:
     assert "1 agrees, 1 not decided, 1 holds" in page
     assert page.count(ERRATA[1]) == page.count(ERRATA[8].replace("'", "&#39;")) == 1
     assert ERRATA[2] not in page
-    items = list(csv.DictReader(io.StringIO(files["items.csv"].decode())))
+    items = rows_of(files["items.csv"])
     assert [(i["item"], i["state"]) for i in items] == [("first", "done"), ("second", "failed")]
-    claims = list(csv.DictReader(io.StringIO(files["claims.csv"].decode())))
+    claims = rows_of(files["claims.csv"])
     assert [claim["verdict"] for claim in claims] == ["not decided", "holds"]
 
 

@@ -1,4 +1,3 @@
-import csv
 import io
 import json
 import re
@@ -20,6 +19,7 @@ from cppcl.report.sweep import (
     sweep_png,
     value_text,
 )
+from tests.cppcl.report.pages import rows_of
 
 CROP = Axis("crop", (None, [30, 50, 170, 225]))
 SIZE = Axis("size", ([8, 10], [16, 20], [40, 50]))
@@ -121,7 +121,7 @@ def test_one_option_or_two(axes):
 
 def test_the_table_has_a_line_for_each_combination_and_method():
     data = make([CROP, SIZE], protocols=("random", "official"), missing=[1])
-    lines = list(csv.DictReader(io.StringIO(sweep_csv(data))))
+    lines = rows_of(sweep_csv(data))
     assert len(lines) == 5 * 2 * 2
     assert list(lines[0]) == [
         "crop",
@@ -140,7 +140,7 @@ def test_the_table_has_a_line_for_each_combination_and_method():
         assert float(line["mean"]) == np.mean(row.scores)
         assert float(line["std"]) == pytest.approx(np.std(row.scores, ddof=1))
         assert (line["splits"], line["score"], line["chance"]) == ("3", "rank_1", "0.01")
-    single = csv.DictReader(io.StringIO(sweep_csv(make([ATOMS], n_splits=1))))
+    single = rows_of(sweep_csv(make([ATOMS], n_splits=1)))
     assert {line["std"] for line in single} == {""}
 
 
