@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 import numpy as np
@@ -12,18 +10,20 @@ from sklearn.preprocessing import normalize
 
 from cppcl.retrieval.comparison import mean_interval, paired_difference
 from cppcl.retrieval.hashing import IterativeQuantization
-from storage import Artifact, Reference
+from storage import Reference
+from tasks.lineage import Lineage
 from tasks.reporting.reproduction.page import KINDS, reproduction_of_paper
 from tasks.reporting.reproduction.series import MeasuredItem, Scores, Series
 from tasks.reporting.retrieval_time import time_of_a_query
 from tasks.samples import open_split
 from tasks.stages.binary_codes import binary_codes_of
 from tasks.stages.contract import StageResult
+from tests.cppcl.report.pages import rows_of
 
 OPTIONS = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 3, "n_initial_rounds": 1}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def trained(stages: Any) -> dict[str, Reference]:
     """Evaluations of CPRL and of the cosine on one split."""
     return {
@@ -35,14 +35,14 @@ def trained(stages: Any) -> dict[str, Reference]:
     }
 
 
-def codes_of(stages: Any, evaluation: Reference) -> Artifact:
-    return stages.workspace.store.open(stages.workspace.store.open(evaluation).inputs["codes"])
+def lineage_of(stages: Any, evaluation: Reference) -> Lineage:
+    return Lineage.of_evaluation(stages.workspace.store, evaluation)
 
 
-def test_binary_codes_are_learned_from_training_rows_of_both_sides(
+def test_binary_codes_are_learned_from_training_rows_of_both_modalities(
     stages: Any, trained: dict[str, Reference]
 ) -> None:
-    store, exact = stages.workspace.store, codes_of(stages, trained["cprl"])
+    store, exact = stages.workspace.store, lineage_of(stages, trained["cprl"]).codes
     made = store.open(
         binary_codes_of(
             workspace=stages.workspace, codes=exact.reference, split=stages.split, bits=3, seed=2
@@ -72,7 +72,7 @@ def test_binary_codes_are_learned_from_training_rows_of_both_sides(
 
 def test_times_of_a_query_are_measured_once(stages: Any, trained: dict[str, Reference]) -> None:
     first, second = (
-        time_of_a_query(workspace=stages.workspace, evaluation=trained["cprl"]) for _ in range(2)
+        time_of_a_query(workspace=stages.workspace, evaluation=trained["cosine"]) for _ in range(2)
     )
     assert (first.cached, second.cached) == (False, True)
     times = stages.workspace.store.open(first.reference).json("times.json")
@@ -102,9 +102,8 @@ def render(stages: Any, *items: MeasuredItem, **changes: Any) -> StageResult:
     return reproduction_of_paper(workspace=stages.workspace, **given | changes)
 
 
-def rows_of(stages: Any, result: StageResult, name: str) -> list[dict[str, str]]:
-    text = stages.workspace.store.open(result.reference).text(name)
-    return list(csv.DictReader(io.StringIO(text)))
+def rows_in(stages: Any, result: StageResult, name: str) -> list[dict[str, str]]:
+    return rows_of(stages.workspace.store.open(result.reference).text(name))
 
 
 def test_a_table_holds_what_the_evaluations_hold(
@@ -112,7 +111,7 @@ def test_a_table_holds_what_the_evaluations_hold(
 ) -> None:
     store = stages.workspace.store
     result = render(stages, table_item(trained))
-    first, second, quoted = rows_of(stages, result, "table1.csv")
+    first, second, quoted = rows_in(stages, result, "table1.csv")
     scores = {name: Scores.of(store, Series("", [r, r])) for name, r in trained.items()}
     ours = mean_interval(scores["cprl"].values("map"), scores["cprl"].queries)
     assert float(first["ours"]) == ours.mean
@@ -123,7 +122,7 @@ def test_a_table_holds_what_the_evaluations_hold(
     assert second["agreement"] == "higher"
     assert (quoted["ours"], quoted["note"]) == ("", "Quoted. data not present")
     assert (quoted["printed"], quoted["options"], quoted["artifacts"]) == ("0.4", "quoted", "")
-    (claim,) = rows_of(stages, result, "claims.csv")
+    (claim,) = rows_in(stages, result, "claims.csv")
     found = paired_difference(
         scores["cprl"].values("map"), scores["cosine"].values("map"), scores["cprl"].queries
     )
@@ -161,8 +160,8 @@ def test_what_its_key_depends_on(stages: Any, trained: dict[str, Reference]) -> 
 
 def all_items(stages: Any, trained: dict[str, Reference]) -> list[MeasuredItem]:
     """One item of each kind."""
-    store, space = stages.workspace.store, stages.workspace
-    codes = codes_of(stages, trained["cprl"]).reference
+    space = stages.workspace
+    codes = lineage_of(stages, trained["cprl"]).codes.reference
     binary = binary_codes_of(workspace=space, codes=codes, split=stages.split, bits=3)
     short = stages.evaluate(binary.reference)
     methods = [
@@ -233,7 +232,6 @@ def all_items(stages: Any, trained: dict[str, Reference]) -> list[MeasuredItem]:
         "sensitivity": ({"score": "map", "axes": [axis]}, swept),
         "surface": ({"score": "map", "x": square, "y": square, "claims": ahead}, places),
     }
-    assert store
     assert series.keys() | {"scores"} == KINDS.keys()
     items = [MeasuredItem(kind, kind, kind, "as it is", *given) for kind, given in series.items()]
     return [table_item(trained), *items]
@@ -247,47 +245,47 @@ def test_every_kind(stages: Any, trained: dict[str, Reference]) -> None:
     def score(name: str) -> float:
         return float(store.open(trained[name]).json("scores.json")["scores"]["map"])
 
-    (lost,) = rows_of(stages, result, "differences.csv")
+    (lost,) = rows_in(stages, result, "differences.csv")
     assert float(lost["difference"]) == pytest.approx(score("cprl") - score("plain"))
-    exact, short, long = rows_of(stages, result, "binary_codes.csv")
+    exact, short, long = rows_in(stages, result, "binary_codes.csv")
     assert float(exact["ours"]) == pytest.approx(score("cprl"))
     assert float(short["minus exact codes"]) == pytest.approx(float(short["ours"]) - score("cprl"))
     assert (long["bits"], long["ours"]) == ("64", "")
-    costs = {row["component"]: row for row in rows_of(stages, result, "costs.csv")}
-    model = store.open(codes_of(stages, trained["cprl"]).inputs["model"])
+    costs = {row["component"]: row for row in rows_in(stages, result, "costs.csv")}
+    model = lineage_of(stages, trained["cprl"]).training
     assert float(costs["CPRL"]["mean"]) == model.run["seconds"]
     assert costs["CPRL"]["printed"] == "27 min"
     assert costs["CPRL"]["artifacts"] == str(model.reference)
     assert {"pixels (sketch)", "pixels (image)", "edgeness (sketch)"} <= costs.keys()
-    curves = rows_of(stages, result, "precision_recall.csv")
+    curves = rows_in(stages, result, "precision_recall.csv")
     whole = store.open(trained["cprl"]).array("precision_recall")
     assert [float(curves[0][f"{r / 10:g}"]) for r in range(11)] == whole[::10].tolist()
-    categories = rows_of(stages, result, "per_category.csv")[0]
+    categories = rows_in(stages, result, "per_category.csv")[0]
     evaluation = store.open(trained["cprl"])
     means = [
         float(categories[name]) for name in ("circle", "square", "triangle") if name in categories
     ]
     assert np.nanmin(evaluation.array("average_precision")) <= min(means)
-    assert len(rows_of(stages, result, "grid.csv")) == 2
+    assert len(rows_in(stages, result, "grid.csv")) == 2
     objectives = {
         (row["method"], row["objective"]): row
-        for row in rows_of(stages, result, "convergence.csv")
+        for row in rows_in(stages, result, "convergence.csv")
     }
     history = model.array("history.reconstruction_objective")
     assert float(objectives["CPRL", "reconstruction objective"]["last round"]) == history[-1]
-    swept = rows_of(stages, result, "sensitivity_alpha.csv")
+    swept = rows_in(stages, result, "sensitivity_alpha.csv")
     assert [row["value"] for row in swept] == ["0.1", "10.0"]
     edgeness = store.open(stages.scores["sketch"])
     seconds = edgeness.run["notes"]["worker_seconds"] / edgeness.shape("ok")[0]
     assert float(swept[0]["ms a picture"]) == pytest.approx(seconds)
     assert str(edgeness.reference) in swept[0]["artifacts"]
-    assert [row["ours"] != "" for row in rows_of(stages, result, "surface.csv")] == [
+    assert [row["ours"] != "" for row in rows_in(stages, result, "surface.csv")] == [
         True,
         True,
         True,
         False,
     ]
-    claims = {row["item"]: row for row in rows_of(stages, result, "claims.csv")}
+    claims = {row["item"]: row for row in rows_in(stages, result, "claims.csv")}
     assert claims["sensitivity"]["verdict"] == "holds"  # the same evaluation twice
     assert claims["surface"]["errata"] == "22 23"
     assert (claims["convergence"]["verdict"], claims["convergence"]["errata"]) == ("holds", "20")
@@ -323,7 +321,7 @@ def test_what_is_missing_is_said(stages: Any, trained: dict[str, Reference]) -> 
         "bad", "differences", "", "", {"score": "map"}, [missing], (), "no", True
     )
     result = render(stages, *items, failed, table_item(trained))
-    states = {row["item"]: row["state"] for row in rows_of(stages, result, "items.csv")}
+    states = {row["item"]: row["state"] for row in rows_in(stages, result, "items.csv")}
     assert states == {**dict.fromkeys(kinds, "absent"), "bad": "failed", "table1": "done"}
     page = stages.workspace.store.open(result.reference).text("index.html")
     assert page.count("data not present: `cppcl data status cufs`") == len(kinds)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 import numpy as np
@@ -15,12 +13,13 @@ from storage import Recipe, Reference, Writer
 from tasks.reporting.report import Scores
 from tasks.reporting.sweep import evaluations_behind, sweep_of_experiment
 from tasks.stages.contract import StageNotStoredError, StageResult
+from tests.cppcl.report.pages import rows_of
 
 ATOMS = Axis("n_atoms", (3, 4))
 OPTIONS = {"alpha": 0.01, "n_rounds": 2, "n_initial_rounds": 1}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def scores(stages: Any) -> dict[int, Scores]:
     """Evaluations of two methods for each number of atoms; twice, as if of two splits."""
 
@@ -51,7 +50,7 @@ def test_the_table_holds_the_scores_of_the_evaluations(
     store = stages.workspace.store
     artifact = store.open(render(stages, scores).reference)
     assert artifact.names == ["sweep.csv", "sweep.html", "sweep.json", "sweep.png"]
-    lines = list(csv.DictReader(io.StringIO(artifact.text("sweep.csv"))))
+    lines = rows_of(artifact.text("sweep.csv"))
     order = [(line["n_atoms"], line["method"]) for line in lines]
     assert order == [("3", "cprl"), ("3", "cosine"), ("4", "cprl"), ("4", "cosine")]
     for line, number in zip(lines, (0, 0, 1, 1), strict=True):
@@ -67,19 +66,21 @@ def test_the_table_holds_the_scores_of_the_evaluations(
 
 
 def test_what_its_key_depends_on(stages: Any, scores: dict[int, Scores]) -> None:
-    first = render(stages, scores)
-    again = render(stages, scores)
+    def here(scores: dict[int, Scores] = scores, **changes: Any) -> StageResult:
+        return render(stages, scores, **{"experiment": "keys", **changes})
+
+    first, again = here(), here()
     assert (first.cached, again.cached) == (False, True)
     assert again.reference == first.reference
     swapped = {n: {"instance": dict(reversed(p["instance"].items()))} for n, p in scores.items()}
     others = [
-        render(stages, scores, score="rank_1"),
-        render(stages, scores, experiment="other"),
-        render(stages, scores, axes=[Axis("alpha", (3, 4))]),
-        render(stages, scores, axes=[Axis("n_atoms", (3, 5))]),
-        render(stages, {0: scores[0]}),
-        render(stages, {0: scores[1], 1: scores[0]}),
-        render(stages, swapped),
+        here(score="rank_1"),
+        here(experiment="other"),
+        here(axes=[Axis("alpha", (3, 4))]),
+        here(axes=[Axis("n_atoms", (3, 5))]),
+        here({0: scores[0]}),
+        here({0: scores[1], 1: scores[0]}),
+        here(swapped),
     ]
     assert len({first.reference, *(other.reference for other in others)}) == 8
     used = stages.workspace.store.open(first.reference).inputs
@@ -109,7 +110,7 @@ def test_a_score_that_is_not_known_is_named(stages: Any, scores: dict[int, Score
     with pytest.raises(InputError, match=r"score='rank_9' .*'cprl' .*rank_1, rank_2, map"):
         render(stages, scores, score="rank_9")
     with pytest.raises(StageNotStoredError, match="'sweep'"):
-        render(stages, scores, mode="require")
+        render(stages, scores, experiment="not run", mode="require")
 
 
 def test_evaluations_are_those_of_a_report_in_the_order_of_its_splits(stages: Any) -> None:

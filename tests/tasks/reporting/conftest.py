@@ -1,0 +1,21 @@
+"""Stages that the tests of a module share: what they add to the store changes nothing there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tasks.workspace import Workspace
+from tests.tasks.conftest import Stages
+
+
+@pytest.fixture(scope="module")
+def stages(
+    tmp_path_factory: pytest.TempPathFactory,
+    draw_pictures: Callable[..., Path],
+    inline_blocks_of_module: list[str],
+) -> Stages:
+    folder = tmp_path_factory.mktemp("stages")
+    return Stages(Workspace(folder / "workspace"), draw_pictures(folder / "shapes"))
