@@ -21,7 +21,7 @@ class Method(Protocol):
     The constructor takes keyword arguments only, typed, with defaults that JSON can hold: they
     are the options that a user sets, and all of them take part in the key of what is learned.
     Codes of both modalities have one length and are compared by the cosine. A class that derives
-    from `cppcl.learning.estimator.Estimator` has the usual answers to what a method is asked
+    from `cppcl.learning.learner.Learner` has the usual answers to what a method is asked
     about itself.
 
     Attributes
@@ -109,7 +109,7 @@ class Method(Protocol):
         Notes
         -----
         A method that learns in rounds may also take ``callback``, which is given a
-        `cppcl.learning.rounds.Round` after each, and ``resume_from``, the arrays of such a round.
+        `cppcl.learning.resuming.Round` after each, and ``resume_from``, the arrays of such a round.
         Then a training that is killed goes on from there.
         """
         ...

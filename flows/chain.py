@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from prefect import Task
 
 from cppcl.curriculum.annotation.simulated import ANNOTATOR
-from cppcl.datasets.table import MODALITIES, Modality
+from cppcl.learning.estimator import merged
+from cppcl.modality import MODALITIES, Modality
 from flows.configuration.experiment import Experiment, Protocol
 from flows.configuration.sides import Pair, what_learns
 from flows.record import RunRecord
@@ -311,7 +312,7 @@ class Chain:
                     label=label,
                 )
                 self.record.add_tuning(name, method, tuning)
-                arguments |= best_options(self.workspace.store, tuning)
+                arguments = merged(arguments, best_options(self.workspace.store, tuning))
             training = training_recipe(
                 **samples,
                 **sides,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cppcl.datasets.table import MODALITIES, Modality
+from cppcl.modality import MODALITIES, Modality
 from storage import Artifact, Reference, Store
 
 

@@ -18,7 +18,8 @@ from cppcl.curriculum.union import curriculum_from_arrays
 from cppcl.datasets.splits import (
     Split,
 )
-from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.datasets.table import SampleTable
+from cppcl.modality import MODALITIES, Modality
 from storage import Artifact, Reference, Store
 
 Target = Literal["groups", "labels"]

@@ -112,7 +112,13 @@ def draw_pictures() -> Callable[..., Path]:
 
 def tiny_experiment(root: Path, cluster: str) -> dict[str, Any]:
     """Two protocols on a folder of shapes, each stage cheap."""
-    cprl = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 5, "n_initial_rounds": 2, "mu": 0.5}
+    cprl = {
+        "n_atoms": 4,
+        "alpha": 0.01,
+        "n_rounds": 5,
+        "initialization": {"n_initial_rounds": 2},
+        "pacing": {"mu": 0.5},
+    }
     return {
         "name": "tiny",
         "dataset": {"name": "folder", "root": str(root), "pairing": "name"},
@@ -134,7 +140,12 @@ def tiny_experiment(root: Path, cluster: str) -> dict[str, Any]:
             },
             "category": {
                 "split": {"rule": "category", "minimum_groups": 2, "seeds": [0, 1]},
-                "methods": {"class_cca": {"n_directions": 2, "tune": {"ridge": [0.1, 1.0]}}},
+                "methods": {
+                    "class_cca": {
+                        "n_directions": 2,
+                        "tune": {"ridge": [0.1, 1.0]},
+                    }
+                },
             },
         },
         "tuning": {"n_folds": 2},

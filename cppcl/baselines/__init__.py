@@ -6,14 +6,12 @@ hold for it.
 
 from cppcl.baselines.base import Baseline
 from cppcl.baselines.bilinear import Bilinear
+from cppcl.baselines.canonical import ClassCCA, RidgeCCA
 from cppcl.baselines.cdl import CDL
-from cppcl.baselines.centred_cosine import CentredCosine
-from cppcl.baselines.class_cca import ClassCCA
+from cppcl.baselines.dictionaries import JDL
+from cppcl.baselines.direct import CentredCosine, RawCosine
 from cppcl.baselines.eigensketch import Eigensketch
-from cppcl.baselines.jdl import JDL
 from cppcl.baselines.pls import PLS
-from cppcl.baselines.raw_cosine import RawCosine
-from cppcl.baselines.ridge_cca import RidgeCCA
 from cppcl.baselines.scdl import SCDL
 
 BASELINES: dict[str, type[Baseline]] = {

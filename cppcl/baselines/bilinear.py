@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.baselines.base import SIDES, LinearBaseline
+from cppcl.baselines.base import LinearBaseline
 from cppcl.baselines.links import ClassWeight, Links
 from cppcl.errors import InputError
 from cppcl.learning.preparation import Floating, principal_axes
+from cppcl.modality import MODALITIES
 from cppcl.validation import check_choice, check_number
 
 
@@ -57,7 +58,7 @@ class Bilinear(LinearBaseline):
     def _maps(self, sketches: Floating, images: Floating, links: Links) -> dict[str, NDArray[Any]]:
         weights, *means = links.content_means(sketches, images)
         weights = weights / weights.sum()
-        offsets = [weights @ of_side for of_side in means]
+        offsets = [weights @ of_modality for of_modality in means]
         stacked = np.hstack([m - offset for m, offset in zip(means, offsets, strict=True)])
         weighted = np.sqrt(weights * len(weights))[:, None] * stacked
         dtype = np.result_type(sketches, images)
@@ -68,14 +69,14 @@ class Bilinear(LinearBaseline):
                 "give more linked samples"
             )
         arrays: dict[str, NDArray[Any]] = {}
-        for side, offset, style in zip(
-            SIDES,
+        for modality, offset, style in zip(
+            MODALITIES,
             offsets,
             np.split(axes * np.sqrt(variances), [sketches.shape[1]]),
             strict=True,
         ):
-            arrays[f"{side}_offset"] = offset
-            arrays[f"{side}_projection"] = ridge_inverse(style, self.ridge)
+            arrays[f"{modality}_offset"] = offset
+            arrays[f"{modality}_projection"] = ridge_inverse(style, self.ridge)
         return arrays
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cppcl.baselines.base import SIDES
 from cppcl.baselines.dictionaries import (
     DictionaryBaseline,
     lasso_losses,
@@ -15,6 +14,7 @@ from cppcl.baselines.dictionaries import (
     shared_start,
 )
 from cppcl.learning.preparation import Floating
+from cppcl.modality import MODALITIES
 from cppcl.validation import check_number
 
 
@@ -90,7 +90,7 @@ class CDL(DictionaryBaseline):
             )
         self.history_ = {"objective": np.array(objective)}
         _, U = common_space(C, self.n_directions, self.coupling, ridge)
-        return D, dict(zip(SIDES, U, strict=True))
+        return D, dict(zip(MODALITIES, U, strict=True))
 
 
 def common_space(

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.baselines.base import SIDES, LinkedBaseline
+from cppcl.baselines.base import LinkedBaseline
 from cppcl.baselines.links import Labels
 from cppcl.errors import ConvergenceWarning
 from cppcl.learning.preparation import Floating, principal_axes
+from cppcl.modality import MODALITIES, Modality
 from cppcl.optim.codes import encode
 from cppcl.optim.dictionary import update_dictionary
 from cppcl.optim.initialization import learn_shared_codes, starting_atoms
@@ -84,17 +85,17 @@ class DictionaryBaseline(LinkedBaseline):
         rows = self._links(sketch_labels, image_labels, links).draw_pairs(rng)
         dtype = np.result_type(sketches, images)
         views = [
-            samples[of_side].astype(dtype, copy=False)
-            for samples, of_side in zip((sketches, images), rows, strict=True)
+            samples[of_modality].astype(dtype, copy=False)
+            for samples, of_modality in zip((sketches, images), rows, strict=True)
         ]
         bases = [span(view) for view in views]
         reduced = [view @ basis for view, basis in zip(views, bases, strict=True)]
         atoms = starting_atoms(reduced, self.n_atoms, start="samples", rng=rng)
         dictionaries, maps = self._learn_pairs(reduced, atoms)
         return {
-            f"{side}_dictionary": D @ basis.T
-            for side, D, basis in zip(SIDES, dictionaries, bases, strict=True)
-        } | {f"{side}_map": U for side, U in maps.items()}
+            f"{modality}_dictionary": D @ basis.T
+            for modality, D, basis in zip(MODALITIES, dictionaries, bases, strict=True)
+        } | {f"{modality}_map": U for modality, U in maps.items()}
 
     @abstractmethod
     def _learn_pairs(
@@ -109,13 +110,36 @@ class DictionaryBaseline(LinkedBaseline):
             What codes of a modality, 'sketch' or 'image', are multiplied by; may be left out.
         """
 
-    def _code(self, side: str, prepared: Floating) -> Floating:
+    def _code(self, modality: Modality, prepared: Floating) -> Floating:
         codes: Floating = encode(
-            prepared, self._fitted(f"{side}_dictionary"), self.alpha, ridge=self.code_ridge
+            prepared, self._fitted(f"{modality}_dictionary"), self.alpha, ridge=self.code_ridge
         ).codes
-        if f"{side}_map" not in self._arrays:
+        if f"{modality}_map" not in self._arrays:
             return codes
-        return codes @ self._arrays[f"{side}_map"].astype(codes.dtype, copy=False)
+        return codes @ self._arrays[f"{modality}_map"].astype(codes.dtype, copy=False)
+
+
+class JDL(DictionaryBaseline):
+    """Joint dictionary learning: two dictionaries by which a pair has one and the same code.
+
+    Minimises ``|F_s - C D_s|^2 + |F_i - C D_i|^2 + 2 alpha |C|_1`` over shared codes C and atoms
+    in the unit ball.
+
+    The options are those of `DictionaryBaseline`.
+
+    Notes
+    -----
+    Yang, Wright, Huang, Ma, "Image super-resolution via sparse representation", IEEE Trans. Image
+    Processing 2010, section III-C, with unit-norm features in place of a weight by dimension.
+    """
+
+    def _learn_pairs(
+        self, views: list[Floating], dictionaries: list[Floating]
+    ) -> tuple[list[Floating], dict[str, Floating]]:
+        return (
+            learn_shared_codes(views, dictionaries, alpha=self.alpha, n_rounds=self.n_rounds),
+            {},
+        )
 
 
 def lasso_losses(

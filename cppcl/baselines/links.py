@@ -63,8 +63,8 @@ class Links:
         mass = [np.asarray(factor.sum(axis=0)).ravel() for factor in (self.left, self.right)]
         both = np.flatnonzero(mass[0] * mass[1])
         sketch_means, image_means = (
-            np.asarray(factor.T @ samples)[both] / of_side[both, None]
-            for factor, samples, of_side in zip(
+            np.asarray(factor.T @ samples)[both] / of_modality[both, None]
+            for factor, samples, of_modality in zip(
                 (self.left, self.right), (sketches, images), mass, strict=True
             )
         )
@@ -143,16 +143,16 @@ def class_links(
     from cppcl.learning.graph import number_labels
 
     numbers = number_labels(sketch_labels, image_labels)
-    n_classes = 1 + max(int(of_side.max(initial=-1)) for of_side in numbers)
-    sizes = [np.bincount(of_side, minlength=n_classes) for of_side in numbers]
+    n_classes = 1 + max(int(of_modality.max(initial=-1)) for of_modality in numbers)
+    sizes = [np.bincount(of_modality, minlength=n_classes) for of_modality in numbers]
     n_links = np.maximum(sizes[0] * sizes[1], 1).astype(np.float64)
     weights = n_links ** {"links": 0.0, "samples": -0.5, "equal": -1.0}[class_weight]
     left, right = (
         csr_array(
-            (weight[of_side], of_side, np.arange(len(of_side) + 1)),
-            shape=(len(of_side), n_classes),
+            (weight[of_modality], of_modality, np.arange(len(of_modality) + 1)),
+            shape=(len(of_modality), n_classes),
         )
-        for of_side, weight in zip(numbers, (weights, np.ones(n_classes)), strict=True)
+        for of_modality, weight in zip(numbers, (weights, np.ones(n_classes)), strict=True)
     )
     links = Links(left, right)
     if not links.degrees()[0].any():

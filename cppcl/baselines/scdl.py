@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 
-from cppcl.baselines.base import SIDES
 from cppcl.baselines.dictionaries import (
     DictionaryBaseline,
     lasso_losses,
@@ -16,6 +15,7 @@ from cppcl.baselines.dictionaries import (
     shared_start,
 )
 from cppcl.learning.preparation import Floating
+from cppcl.modality import MODALITIES
 from cppcl.validation import check_choice, check_number
 
 Mapped = Literal["images", "sketches"]
@@ -97,7 +97,7 @@ class SCDL(DictionaryBaseline):
             objective.append(losses + self.coupling * distance + n * self.map_ridge * size)
         self.history_ = {"objective": np.array(objective)}
         W = ridge_map(C[x], C[y], self.coupling, n * self.map_ridge)
-        return D, {SIDES[x]: W}
+        return D, {MODALITIES[x]: W}
 
 
 def ridge_map(A: Floating, B: Floating, coupling: float, ridge: float) -> Floating:

@@ -10,8 +10,9 @@ from cppcl.datasets.pacs import Pacs
 from cppcl.datasets.published.published_set import PublishedSet
 from cppcl.datasets.qmul import Qmul
 from cppcl.datasets.qmul_test import QmulTest
-from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.datasets.table import SampleTable
 from cppcl.datasets.tuberlin import TuBerlin
+from cppcl.modality import MODALITIES, Modality
 
 DATASETS: dict[str, type[DataSet]] = {
     Emoji.name: Emoji,

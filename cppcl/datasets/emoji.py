@@ -11,8 +11,9 @@ from typing import ClassVar
 from xml.etree import ElementTree
 
 from cppcl.datasets.files import file_sha256, made_whole
-from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.datasets.table import SampleTable
 from cppcl.errors import DataUnavailableError
+from cppcl.modality import MODALITIES, Modality
 
 CATEGORIES = (
     "animals-and-nature",

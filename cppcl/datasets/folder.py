@@ -10,8 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar, Literal
 
 from cppcl.datasets.files import Scan, file_sha256, scan_pictures
-from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
+from cppcl.modality import MODALITIES, Modality
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from cppcl.datasets.files import file_sha256, made_whole
 from cppcl.datasets.folder import of_one_modality
-from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
+from cppcl.modality import MODALITIES, Modality
 
 _ROWS_A_BLOCK = 4096
 

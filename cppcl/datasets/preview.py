@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError, PictureError
+from cppcl.modality import MODALITIES, Modality
 from cppcl.pictures.decoding import decode_picture
 
 if TYPE_CHECKING:

@@ -6,15 +6,12 @@ import csv
 import hashlib
 import io
 from dataclasses import dataclass, fields
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-
-Modality = Literal["sketch", "image"]
-MODALITIES: tuple[Modality, Modality] = ("sketch", "image")
+from cppcl.modality import MODALITIES, Modality
 
 
 @dataclass(frozen=True)

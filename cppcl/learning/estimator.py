@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from inspect import signature
-from typing import Any, ClassVar, Self
-
-import numpy as np
+from typing import Any, Self
 
 from cppcl.errors import InputError
 from cppcl.validation import suggestion
@@ -14,53 +13,55 @@ from cppcl.validation import suggestion
 class Estimator:
     """Base of classes whose constructor takes options as keywords and checks them.
 
-    The constructor stores every option, as it was given, under its own name, and refuses what is
-    out of range; nothing else changes options but `set_params`. What a subclass learns has names
-    that end in ``_``. `sklearn.base.clone` then makes an unfitted copy.
+    The constructor stores every option under its own name, and refuses what is out of range;
+    nothing else changes options but `set_params`. What a subclass learns has names that end in
+    ``_``. `sklearn.base.clone` then makes an unfitted copy.
 
-    What a method says about itself (`cppcl.methods.Method`) has its usual answer here: it learns,
-    without curricula and on the CPU. A subclass to which that does not apply says otherwise.
+    A dataclass may have groups of options: fields whose default factory is an `Estimator` of its
+    own. `read_groups` lets a group be given as a mapping of its options, and `get_params` and
+    `set_params` reach into it by ``group__option``.
     """
-
-    learns: ClassVar[bool] = True
-    warm_start_option: ClassVar[str | None] = None
-    zero_codes_hint: ClassVar[str] = ""
-
-    @property
-    def uses_curricula(self) -> bool:
-        """True if `fit` with these options goes by curricula; here false."""
-        return False
-
-    @property
-    def curriculum_modalities(self) -> tuple[str, ...]:
-        """Modalities whose curricula `fit` goes by; here both, if it goes by curricula."""
-        return ("sketch", "image") if self.uses_curricula else ()
-
-    @property
-    def paces(self) -> bool:
-        """True if `fit` takes up some samples before others; here false."""
-        return False
-
-    @property
-    def uses_gpu(self) -> bool:
-        """True if these options ask for a GPU; here false."""
-        return False
-
-    def memory(self, n_sketches: int, n_images: int, dimensions: tuple[int, int]) -> int:
-        """Bytes that `fit` needs at most; here those of the features, and as many codes."""
-        n_sketch_features, n_image_features = dimensions
-        return training_memory(
-            n_sketches * 2 * n_sketch_features + n_images * 2 * n_image_features
-        )
 
     @classmethod
     def option_names(cls) -> list[str]:
         """Names of the options, in the order of the constructor."""
         return list(signature(cls).parameters)
 
+    @classmethod
+    def groups(cls) -> dict[str, type[Estimator]]:
+        """Class of every group of options, by name."""
+        known = getattr(cls, "__dataclass_fields__", {})
+        kinds = {name: known[name].default_factory for name in cls.option_names() if name in known}
+        return {
+            name: kind
+            for name, kind in kinds.items()
+            if isinstance(kind, type) and issubclass(kind, Estimator)
+        }
+
+    def read_groups(self) -> None:
+        """Construct the groups that were given as mappings."""
+        for name, kind in self.groups().items():
+            given = getattr(self, name)
+            if isinstance(given, Mapping):
+                check_option_names(name, given, kind.option_names())
+                setattr(self, name, kind(**given))
+            elif not isinstance(given, kind):
+                raise InputError(
+                    f"{name}={given!r} must be a {kind.__name__}, or a mapping of its options"
+                )
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the options by name; `deep` is there for scikit-learn, no option is nested."""
-        return {name: getattr(self, name) for name in self.option_names()}
+        """Return the options by name; with `deep`, also those of groups by ``group__option``."""
+        options = {name: getattr(self, name) for name in self.option_names()}
+        for group in self.groups() if deep else ():
+            inner = options[group].get_params()
+            options |= {f"{group}__{name}": value for name, value in inner.items()}
+        return options
+
+    def options(self) -> dict[str, Any]:
+        """Return the options as plain values, those of a group as a dictionary."""
+        options = self.get_params(deep=False)
+        return options | {group: options[group].options() for group in self.groups()}
 
     def set_params(self, **options: Any) -> Self:
         """Change options; what was learned stays, until the next `fit`.
@@ -70,34 +71,55 @@ class Estimator:
         InputError
             For an option that does not exist or is out of range; then none is changed.
         """
-        check_option_names(type(self).__name__, options, self.option_names())
-        checked = type(self)(**self.get_params() | options)
-        for name in options:
+        changed = {name: value for name, value in options.items() if "__" not in name}
+        for name in options.keys() - changed.keys():
+            group, _, option = name.partition("__")
+            check_option_names(type(self).__name__, {group: None}, [*self.groups()])
+            kind = self.groups()[group]
+            check_option_names(group, {option.partition("__")[0]: None}, kind.option_names())
+            inner = changed.get(group, getattr(self, group))
+            inner = inner if isinstance(inner, Mapping) else inner.get_params(deep=False)
+            changed[group] = {**inner, option: options[name]}
+        check_option_names(type(self).__name__, changed, self.option_names())
+        checked = type(self)(**self.get_params(deep=False) | changed)
+        for name in changed:
             setattr(self, name, getattr(checked, name))
         return self
 
     def __repr__(self) -> str:
         """Constructor call that gives the same options; defaults are left out."""
-        defaults = signature(type(self)).parameters
+        defaults = type(self)().get_params(deep=False)
         given = [
             f"{name}={value!r}"
-            for name, value in self.get_params().items()
+            for name, value in self.get_params(deep=False).items()
             # Compared as text: 1 equals 1.0 and True, and NaN not even itself.
-            if repr(value) != repr(defaults[name].default)
+            if repr(value) != repr(defaults[name])
         ]
         return f"{type(self).__name__}({', '.join(given)})"
 
 
-def training_memory(n_values: int) -> int:
-    """Bytes that training needs with so many values of features and codes together.
-
-    3.5 times their own were measured with 224,000 samples.
-    """
-    return 4 * np.dtype(np.float32).itemsize * n_values
-
-
-def check_option_names(owner: str, options: dict[str, Any], known: list[str]) -> None:
+def check_option_names(owner: str, options: Mapping[str, Any], known: list[str]) -> None:
     """Raise `InputError`, with the nearest known name, for an option that does not exist."""
     for name in options:
         if name not in known:
             raise InputError(f"{owner} has no option {name!r}{suggestion(name, known)}")
+
+
+def flattened(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested options by path: ``{"pacing": {"eta": 2}}`` becomes ``{"pacing.eta": 2}``."""
+    flat: dict[str, Any] = {}
+    for name, value in options.items():
+        if isinstance(value, Mapping) and value:
+            flat |= {f"{name}.{rest}": inner for rest, inner in flattened(value).items()}
+        else:
+            flat[name] = value
+    return flat
+
+
+def merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested options with changes, which are nested or by path; neither is changed itself."""
+    result = dict(options)
+    for path, value in flattened(changes).items():
+        name, _, rest = path.partition(".")
+        result[name] = merged(result.get(name) or {}, {rest: value}) if rest else value
+    return result

@@ -88,8 +88,8 @@ class Laplacian:
                 "(or links is all zero); give labels that occur in both modalities"
             )
         own = np.zeros_like(cross)
-        for of_side, weights in zip(rows, inner, strict=True):
-            own[of_side] = 0 if weights is None else weights.sum(axis=1)
+        for of_modality, weights in zip(rows, inner, strict=True):
+            own[of_modality] = 0 if weights is None else weights.sum(axis=1)
         degree = cross + own
         # Every weight w_pq becomes before_p w_pq after_q.
         before = after = np.ones_like(degree)
@@ -103,10 +103,10 @@ class Laplacian:
             self.within_degree: NDArray[Any] = (before * own * after).astype(dtype)
         left.data *= np.repeat(before[:K], np.diff(left.indptr))
         right.data *= np.repeat(after[K:], np.diff(right.indptr))
-        for of_side, weights in zip(rows, inner, strict=True):
+        for of_modality, weights in zip(rows, inner, strict=True):
             if weights is not None:
-                weights.data *= np.repeat(before[of_side], np.diff(weights.indptr))
-                weights.data *= after[of_side][weights.indices]
+                weights.data *= np.repeat(before[of_modality], np.diff(weights.indptr))
+                weights.data *= after[of_modality][weights.indices]
         # The roots of both degrees scale 'sym': weights of one extreme size may exceed the type.
         with np.errstate(over="ignore"):
             self.left, self.right = left.astype(dtype), right.astype(dtype)
@@ -139,7 +139,9 @@ class Laplacian:
         from scipy import sparse
 
         numbers = number_labels(sketch_labels, image_labels)
-        n_classes = 1 + max((int(of_side.max()) for of_side in numbers if len(of_side)), default=0)
+        n_classes = 1 + max(
+            (int(of_modality.max()) for of_modality in numbers if len(of_modality)), default=0
+        )
 
         def indicator(columns: NDArray[np.int64]) -> Any:
             shape = (len(columns), n_classes)
@@ -165,45 +167,45 @@ class Laplacian:
         identity = sparse.eye_array(links.shape[1], format="csr")
         return cls(links, identity, within=within, normalize=normalize, dtype=dtype)
 
-    def cross(self, X: NDArray[Any], side: int) -> NDArray[Any]:
-        """Weights between the modalities times the *other* side's rows.
+    def cross(self, X: NDArray[Any], modality: int) -> NDArray[Any]:
+        """Weights between the modalities times the *other* modality's rows.
 
         Parameters
         ----------
-        X : (L,) or (L, N) array for side 0, (K,) or (K, N) array for side 1
+        X : (L,) or (L, N) array for modality 0, (K,) or (K, N) array for modality 1
             Rows of the images, or of the sketches.
-        side : {0, 1}
+        modality : {0, 1}
             Whose rows are returned: 0 the sketches', 1 the images'.
 
         Returns
         -------
-        (K,) or (K, N) array for side 0, (L,) or (L, N) array for side 1
+        (K,) or (K, N) array for modality 0, (L,) or (L, N) array for modality 1
         """
-        if side == 0:
+        if modality == 0:
             product: NDArray[Any] = self.left @ (self._right_t @ X)
         else:
             product = self.right @ (self._left_t @ X)
         return product
 
-    def within(self, X: NDArray[Any], side: int) -> NDArray[Any] | None:
+    def within(self, X: NDArray[Any], modality: int) -> NDArray[Any] | None:
         """Weights within a modality times its own rows; None where it has no weights.
 
         Parameters
         ----------
-        X : (K,) or (K, N) array for side 0, (L,) or (L, N) array for side 1
+        X : (K,) or (K, N) array for modality 0, (L,) or (L, N) array for modality 1
             Rows of the modality.
-        side : {0, 1}
+        modality : {0, 1}
             0 for the sketches, 1 for the images.
         """
-        weights = self.within_weights[side]
+        weights = self.within_weights[modality]
         return None if weights is None else weights @ X
 
     def adjacency(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return ``W @ X`` for stacked rows X, (K + L,) or (K + L, N)."""
-        of_sides = X[: self.n_sketches], X[self.n_sketches :]
-        products = [self.cross(of_sides[1 - side], side) for side in (0, 1)]
-        for side, product in enumerate(products):
-            inner = self.within(of_sides[side], side)
+        of_modalities = X[: self.n_sketches], X[self.n_sketches :]
+        products = [self.cross(of_modalities[1 - modality], modality) for modality in (0, 1)]
+        for modality, product in enumerate(products):
+            inner = self.within(of_modalities[modality], modality)
             if inner is not None:
                 product += inner
         return np.concatenate(products)
@@ -305,8 +307,8 @@ def _checked(weights: Any, name: str) -> Any:
     return weights
 
 
-def _checked_within(weights: Any, side: str, n: int) -> Any:
-    name = f"within-{side} weights"
+def _checked_within(weights: Any, modality: str, n: int) -> Any:
+    name = f"within-{modality} weights"
     if tuple(np.shape(weights)) != (n, n):
         raise InputError(f"{name} have shape {np.shape(weights)}, expected ({n}, {n})")
     weights = _checked(weights, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -87,6 +88,7 @@ def principal_axes(matrix: Floating, *, largest: int | None = None) -> tuple[Flo
     return axes, values
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Preparation(Estimator):
     """Unsupervised preparation of the features of one modality.
 
@@ -129,27 +131,23 @@ class Preparation(Estimator):
 
     version: ClassVar[int] = 1
 
-    def __init__(
-        self,
-        *,
-        center: bool = True,
-        unit_norm: bool = True,
-        n_components: int | None = None,
-        whiten: bool = False,
-        ridge: float = 1e-3,
-        power: float = 1.0,
-    ) -> None:
-        self.center = check_flag("center", center)
-        self.unit_norm = check_flag("unit_norm", unit_norm)
-        if n_components is not None:
-            check_number(
-                "n_components", n_components, least=1, whole=True, why=", or None for all"
-            )
-        self.n_components = n_components
-        self.whiten = check_flag("whiten", whiten)
-        self.ridge = check_number("ridge", ridge, least=0)
-        self.power = check_number("power", power, above=0)
-        self._arrays: dict[str, NDArray[Any]] = {}
+    center: bool = True
+    unit_norm: bool = True
+    n_components: int | None = None
+    whiten: bool = False
+    ridge: float = 1e-3
+    power: float = 1.0
+    _arrays: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        check_flag("center", self.center)
+        check_flag("unit_norm", self.unit_norm)
+        if self.n_components is not None:
+            hint = ", or None for all"
+            check_number("n_components", self.n_components, least=1, whole=True, why=hint)
+        check_flag("whiten", self.whiten)
+        check_number("ridge", self.ridge, least=0)
+        check_number("power", self.power, above=0)
 
     @property
     def n_features_(self) -> int:

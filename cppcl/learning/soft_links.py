@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,6 @@ from cppcl.learning.preparation import unit_rows
 from cppcl.validation import Floating
 
 Labels = NDArray[np.int64]
-LinkModel = Literal["groups", "linear"]
-"""What is expected of the samples that a new one would be linked to."""
 
 MOST_ENTRIES = 2**24
 """Weights of samples and groups that are held at once."""

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.learning.graph import Laplacian, Normalize, number_labels
+from cppcl.modality import MODALITIES
+from cppcl.optim.pacing.options import Curricula
 from cppcl.optim.pacing.problem import GroupScale, group_sizes
 from cppcl.validation import Floating, Labels, check_labels, check_links, check_matrix
-
-SIDES = ("sketch", "image")
 
 
 @dataclass(frozen=True)
@@ -60,31 +60,33 @@ class TrainingData:
             modality, curricula of another size, or neither labels nor links.
         """
         matrices = [
-            check_matrix(given, f"{side}_features")
-            for side, given in zip(SIDES, features, strict=True)
+            check_matrix(given, f"{modality}_features")
+            for modality, given in zip(MODALITIES, features, strict=True)
         ]
         dtype = np.result_type(*matrices)
         sketches, images = (matrix.astype(dtype, copy=False) for matrix in matrices)
         known = []
-        for side, F, of_side, curriculum in zip(SIDES, matrices, labels, curricula, strict=True):
+        for modality, F, of_modality, curriculum in zip(
+            MODALITIES, matrices, labels, curricula, strict=True
+        ):
             if len(F) < 2:
                 raise InputError(
-                    f"{side}_features holds {len(F)} sample; training needs at least 2"
+                    f"{modality}_features holds {len(F)} sample; training needs at least 2"
                 )
-            if of_side is None and links is None:
+            if of_modality is None and links is None:
                 raise InputError(
-                    f"{side}_labels is None: give the labels of both modalities, or links"
+                    f"{modality}_labels is None: give the labels of both modalities, or links"
                 )
             # Where links are given, labels only say which samples make up a group.
             known.append(
                 [0] * len(F)
-                if of_side is None
-                else check_labels(of_side, len(F), f"{side}_labels")
+                if of_modality is None
+                else check_labels(of_modality, len(F), f"{modality}_labels")
             )
             if curriculum is not None and curriculum.n_samples != len(F):
                 raise InputError(
-                    f"{side}_curriculum is over {curriculum.n_samples} samples, "
-                    f"but {side}_features has {len(F)} rows"
+                    f"{modality}_curriculum is over {curriculum.n_samples} samples, "
+                    f"but {modality}_features has {len(F)} rows"
                 )
         sketch_labels, image_labels = number_labels(*known)
         weights = None if links is None else check_links(links, len(sketches), len(images))
@@ -107,8 +109,16 @@ class TrainingData:
 
     def group_scale(self, scale: GroupScale = "relative") -> NDArray[Any]:
         """E of regulariser A for each sample, (K + L,)."""
-        sizes = [group_sizes(of_side, scale) for of_side in self.labels]
+        sizes = [group_sizes(of_modality, scale) for of_modality in self.labels]
         return np.concatenate(sizes).astype(self.dtype)
+
+    def chosen_curricula(self, chosen: Curricula) -> tuple[Curriculum | None, Curriculum | None]:
+        """Curricula of the sketches and of the images, None where one does not take part."""
+        sketches, images = (
+            curriculum if chosen in ("both", modality) else None
+            for modality, curriculum in zip(MODALITIES, self.curricula, strict=True)
+        )
+        return sketches, images
 
     def digest(self) -> bytes:
         """Digest of 32 bytes of all of it."""
@@ -119,15 +129,15 @@ class TrainingData:
         return digest.digest()
 
     def _named_arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        parts = zip(SIDES, self.features, self.labels, self.curricula, strict=True)
-        for side, F, labels, curriculum in parts:
-            yield f"{side} features", F
-            yield f"{side} labels", labels
+        parts = zip(MODALITIES, self.features, self.labels, self.curricula, strict=True)
+        for modality, F, labels, curriculum in parts:
+            yield f"{modality} features", F
+            yield f"{modality} labels", labels
             if curriculum is not None:
                 # Pairs need not be listed: what they ask of these two vectors tells them apart.
                 v = np.random.default_rng(0).random(len(F))
-                yield f"{side} curriculum", curriculum.smoothed_gradient(v, 1.0)[1]
-                yield f"{side} curriculum", curriculum.smoothed_gradient(1 - v, 1.0)[1]
+                yield f"{modality} curriculum", curriculum.smoothed_gradient(v, 1.0)[1]
+                yield f"{modality} curriculum", curriculum.smoothed_gradient(1 - v, 1.0)[1]
         if self.links is not None:
             for name in ("data", "indices", "indptr"):
                 yield f"links {name}", getattr(self.links, name)

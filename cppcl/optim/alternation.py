@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,20 +13,21 @@ from numpy.typing import NDArray
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.learning.graph import Laplacian
+from cppcl.modality import MODALITIES
 from cppcl.optim.code_problem import CodeProblem
-from cppcl.optim.codes import CODE_TOLERANCE, encode, update_codes
+from cppcl.optim.codes import CODE_TOLERANCE, CodeSolver, encode, update_codes
 from cppcl.optim.dictionary import (
     replace_unused_atoms,
     unused_atoms,
     update_dictionary,
 )
 from cppcl.optim.dictionary_dual import update_dictionary_dual
+from cppcl.optim.pacing.options import Pacing
+from cppcl.optim.pacing.problem import PacingProblem
 from cppcl.optim.pacing.schedule import SelfPacing
-from cppcl.optim.pacing.step import PacingProblem
-from cppcl.optim.terms import CodeBlock, GraphTerm, Reconstruction, Sparsity, Term
-from cppcl.optim.training_options import TrainingOptions
+from cppcl.optim.printed import Printed
+from cppcl.optim.terms import CodeBlock, GraphTerm, L1Weight, Reconstruction, Sparsity, Term
 
-SIDES = ("sketch", "image")
 NO_REPLACEMENT = 10
 """Last rounds, in which unused atoms are left alone."""
 
@@ -47,8 +48,16 @@ class Training:
         E of regulariser A.
     curricula : pair of Curriculum or None
         Ordered pairs of either modality.
-    options : TrainingOptions
-        Weights and schedule.
+    alpha, beta : float
+        Weights of sparsity and of the graph.
+    n_rounds : int
+        Most rounds.
+    pacing_options : Pacing
+        How samples are taken up.
+    printed : collection of str
+        Forms that the paper prints, which take the place of ours.
+    code_solver, device
+        As in `cppcl.optim.codes.update_codes`.
     """
 
     features: tuple[NDArray[Any], NDArray[Any]]
@@ -56,7 +65,13 @@ class Training:
     laplacian: Laplacian
     group_scale: NDArray[Any]
     curricula: tuple[Curriculum | None, Curriculum | None]
-    options: TrainingOptions
+    alpha: float
+    beta: float
+    n_rounds: int
+    pacing_options: Pacing = field(default_factory=Pacing)
+    printed: Collection[Printed] = ()
+    code_solver: CodeSolver = "coordinate"
+    device: str = "cpu"
     codes: NDArray[Any] = field(init=False)
     pacing: SelfPacing = field(init=False)
     history: list[dict[str, float]] = field(init=False, default_factory=list)
@@ -71,22 +86,15 @@ class Training:
         self.rows = (slice(0, n_sketches), slice(n_sketches, n_sketches + n_images))
         shape = (n_sketches + n_images, len(self.dictionaries[0]))
         self.codes = np.zeros(shape, dtype=dtype)
-        options = self.options
+        self.l1_weight: L1Weight = "none" if "l1" in self.printed else "v2"
         self.pacing = SelfPacing(
             sizes=(n_sketches, n_images),
-            regularizer=options.regularizer,
-            gamma0=options.gamma0,
-            eta=options.eta,
+            options=self.pacing_options,
+            printed=self.printed,
             group_scale=self.group_scale,
             curricula=self.curricula,
-            mu=options.mu,
-            mu_scale=options.mu_scale,
             laplacian=self.laplacian,
-            beta=options.beta,
-            coupling=options.coupling,
-            regularizer_sign=options.regularizer_sign,
-            selection=options.selection,
-            solver=options.qp_solver,
+            beta=self.beta,
         )
         self.pacing.v = np.ones(shape[0], dtype=dtype)
 
@@ -98,7 +106,7 @@ class Training:
     @property
     def gamma(self) -> float:
         """Age of the learner; NaN without pacing."""
-        known = self.options.regularizer != "none" and self.pacing.gamma is not None
+        known = self.pacing_options.regularizer != "none" and self.pacing.gamma is not None
         return float(self.pacing.gamma) if known else float("nan")  # type: ignore[arg-type]
 
     @property
@@ -106,15 +114,10 @@ class Training:
         """Rounds done."""
         return len(self.history)
 
-    @property
-    def n_rounds(self) -> int:
-        """Most rounds that will be done."""
-        return self.options.n_rounds
-
     def blocks(self) -> list[CodeBlock]:
         """Samples and atoms of the modalities."""
-        sides = zip(self.rows, self.features, self.dictionaries, strict=True)
-        return [CodeBlock(rows, F, D) for rows, F, D in sides]
+        parts = zip(self.rows, self.features, self.dictionaries, strict=True)
+        return [CodeBlock(rows, F, D) for rows, F, D in parts]
 
     def reconstruction(self) -> Reconstruction:
         """Coupled reconstruction by the current dictionaries."""
@@ -123,15 +126,15 @@ class Training:
             block.dictionary is not D
             for block, D in zip(known.blocks, self.dictionaries, strict=True)
         ):
-            self._reconstruction = known = Reconstruction(self.blocks(), self.options.device)
+            self._reconstruction = known = Reconstruction(self.blocks(), self.device)
         return known
 
     def terms(self) -> list[Term]:
         """Terms of the objective that codes take part in."""
         return [
             self.reconstruction(),
-            GraphTerm(self.laplacian, self.options.beta),
-            Sparsity(self.options.alpha, self.options.l1_weight),
+            GraphTerm(self.laplacian, self.beta),
+            Sparsity(self.alpha, self.l1_weight),
         ]
 
     def losses(self) -> NDArray[Any]:
@@ -141,12 +144,12 @@ class Training:
     def pacing_losses(self) -> NDArray[Any]:
         """Loss that the pacing step sees: with the L1 term where that is weighted by v^2."""
         codes = self.codes
-        if self.options.pacing_loss == "shadow":
-            sides = zip(self.features, self.dictionaries, strict=True)
-            codes = np.concatenate([encode(F, D, self.options.alpha).codes for F, D in sides])
+        if "shadow_loss" in self.printed:
+            parts = zip(self.features, self.dictionaries, strict=True)
+            codes = np.concatenate([encode(F, D, self.alpha).codes for F, D in parts])
         losses = self.reconstruction().losses(codes)
-        if self.options.l1_weight == "v2":
-            losses += self.options.alpha * np.abs(codes).sum(axis=1)
+        if self.l1_weight == "v2":
+            losses += self.alpha * np.abs(codes).sum(axis=1)
         return losses
 
     def pacing_problem(self) -> PacingProblem:
@@ -158,16 +161,16 @@ class Training:
         return CodeProblem(
             self.blocks(),
             self.v,
-            self.options.alpha,
-            self.options.beta if graph else 0.0,
+            self.alpha,
+            self.beta if graph else 0.0,
             self.laplacian,
-            self.options.l1_weight,
+            self.l1_weight,
         )
 
     def objective(self) -> float:
         """Evaluate the full objective at the current state."""
         total = sum(term.value(self.codes, self.v) for term in self.terms())
-        if self.options.regularizer != "none":
+        if self.pacing_options.regularizer != "none":
             total += self.pacing.penalty()
         return total
 
@@ -188,22 +191,22 @@ class Training:
         return update_codes(
             problem,
             start=self.codes,
-            solver=self.options.code_solver,
-            device=self.options.device,
+            solver=self.code_solver,
+            device=self.device,
             tol=CODE_TOLERANCE,
         ).codes
 
     def step_dictionaries(self) -> None:
         """Update both dictionaries."""
         updated = []
-        for side, F, D, rows in zip(
-            SIDES, self.features, self.dictionaries, self.rows, strict=True
+        for modality, F, D, rows in zip(
+            MODALITIES, self.features, self.dictionaries, self.rows, strict=True
         ):
             C, v = self.codes[rows], self.v[rows]
-            if self.options.dictionary_solver == "dual":
-                result = update_dictionary_dual(F, C, v, start=D, name=f"{side}_features")
+            if "dual" in self.printed:
+                result = update_dictionary_dual(F, C, v, start=D, name=f"{modality}_features")
             else:
-                result = update_dictionary(F, C, v, start=D, device=self.options.device)
+                result = update_dictionary(F, C, v, start=D, device=self.device)
             updated.append(result.dictionary)
         self.dictionaries = updated
 
@@ -222,12 +225,12 @@ class Training:
             "gamma": self.gamma,
             "pacing_kkt": self.pacing.result.kkt,
         }
-        for name, rows in zip(SIDES, self.rows, strict=True):
+        for modality, rows in zip(MODALITIES, self.rows, strict=True):
             v = self.v[rows]
-            entry[f"{name}_mean_v"] = float(v.mean())
-            entry[f"{name}_selected"] = float((v > 0.5).mean())
-            entry[f"{name}_sd_v"] = float(v.std())
-            entry[f"{name}_unused_atoms"] = float(len(unused_atoms(self.codes[rows])))
+            entry[f"{modality}_mean_v"] = float(v.mean())
+            entry[f"{modality}_selected"] = float((v > 0.5).mean())
+            entry[f"{modality}_sd_v"] = float(v.std())
+            entry[f"{modality}_unused_atoms"] = float(len(unused_atoms(self.codes[rows])))
         return entry
 
     def run(
@@ -250,17 +253,15 @@ class Training:
             rng.bit_generator.state = self._rng_state
         if not self.history:
             self.codes = self._updated_codes(self.code_problem(graph=False))
-        while self.round_number < self.options.n_rounds and not self._finished:
+        while self.round_number < self.n_rounds and not self._finished:
             self.step_pacing()
             self.step_codes()
-            if float(self.v.mean()) > 0.5 and self.round_number < (
-                self.options.n_rounds - NO_REPLACEMENT
-            ):
+            if float(self.v.mean()) > 0.5 and self.round_number < (self.n_rounds - NO_REPLACEMENT):
                 self.replace_unused(rng)
             self.step_dictionaries()
             self.history.append(self._record())
             self.pacing_rounds.append(self.v.astype(np.float32))
-            self._finished = self.pacing.advance() and self.options.stop_when_selected
+            self._finished = self.pacing.advance() and self.pacing_options.stop_when_selected
             self._rng_state = rng.bit_generator.state
             if callback is not None:
                 callback(self)
@@ -272,6 +273,16 @@ class Training:
             len(self.pacing_rounds), len(self.v)
         )
 
+    def learned(self) -> dict[str, NDArray[Any]]:
+        """Dictionaries and pacing variables of either modality, by name."""
+        arrays: dict[str, NDArray[Any]] = {}
+        rounds = self.v_of_rounds()
+        for modality, D, rows in zip(MODALITIES, self.dictionaries, self.rows, strict=True):
+            arrays[f"{modality}_dictionary"] = D
+            arrays[f"{modality}_pacing"] = self.v[rows]
+            arrays[f"{modality}_pacing_rounds"] = rounds[:, rows]
+        return arrays
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the state after a round, by name: enough to go on as if never interrupted."""
         columns = _columns(self.history) if self.history else {}
@@ -280,7 +291,10 @@ class Training:
             "codes": self.codes,
             "v": self.v,
             "pacing_rounds": self.v_of_rounds(),
-            **{f"{side}_dictionary": D for side, D in zip(SIDES, self.dictionaries, strict=True)},
+            **{
+                f"{modality}_dictionary": D
+                for modality, D in zip(MODALITIES, self.dictionaries, strict=True)
+            },
             "gamma": np.array([self.pacing.gamma]),
             "rounds_selected": np.array([self.pacing.rounds_selected]),
             "finished": np.array([self._finished]),
@@ -297,8 +311,8 @@ class Training:
             For arrays of another shape than the data and options need, or missing ones.
         """
         wanted: dict[str, tuple[int, ...]] = {"codes": self.codes.shape, "v": self.v.shape}
-        for side, D in zip(SIDES, self.dictionaries, strict=True):
-            wanted[f"{side}_dictionary"] = D.shape
+        for modality, D in zip(MODALITIES, self.dictionaries, strict=True):
+            wanted[f"{modality}_dictionary"] = D.shape
         for name, shape in wanted.items():
             found = arrays[name].shape if name in arrays else None
             if found != shape:
@@ -307,7 +321,7 @@ class Training:
                     f"options need {shape}; resume with the same ones, or start anew"
                 )
         self.codes, self.pacing.v = arrays["codes"], arrays["v"]
-        self.dictionaries = [arrays[f"{side}_dictionary"] for side in SIDES]
+        self.dictionaries = [arrays[f"{modality}_dictionary"] for modality in MODALITIES]
         self.pacing.gamma = float(arrays["gamma"][0])
         self.pacing.rounds_selected = int(arrays["rounds_selected"][0])
         self._finished = bool(arrays["finished"][0])

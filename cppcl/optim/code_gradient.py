@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.learning.graph import Laplacian
-from cppcl.optim.code_problem import CodeProblem
+from cppcl.optim.code_problem import CodeProblem, CodeResult
 from cppcl.optim.devices import on_device
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from cppcl.optim.codes import CodeResult
 
 
 class DeviceLaplacian:
@@ -43,12 +41,12 @@ class DeviceLaplacian:
         import torch
 
         product = self.degree * X
-        for side, rows in enumerate(self._rows):
-            other = X[self._rows[1 - side]]
-            gathered = torch.sparse.mm(self._transposes[1 - side], other)
-            product[rows] -= torch.sparse.mm(self._factors[side], gathered)
-            if self._within[side] is not None:
-                product[rows] -= torch.sparse.mm(self._within[side], X[rows])
+        for modality, rows in enumerate(self._rows):
+            other = X[self._rows[1 - modality]]
+            gathered = torch.sparse.mm(self._transposes[1 - modality], other)
+            product[rows] -= torch.sparse.mm(self._factors[modality], gathered)
+            if self._within[modality] is not None:
+                product[rows] -= torch.sparse.mm(self._within[modality], X[rows])
         return product
 
 
@@ -74,8 +72,6 @@ def update_codes_by_gradient(
     which cannot, are taken instead. See `cppcl.optim.codes.update_codes`.
     """
     import torch
-
-    from cppcl.optim.codes import CodeResult
 
     curvature = problem.curvature()
     weights = problem.sparsity.weights(problem.v)

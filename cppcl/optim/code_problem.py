@@ -111,3 +111,25 @@ class CodeProblem:
             s = min(s, along / smooth)
         gap = primal - (2 * s * along - s * s * smooth)
         return max(gap, 0.0) / primal if primal > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class CodeResult:
+    """Outcome of a code step.
+
+    Attributes
+    ----------
+    codes : (n, N) array
+        One sample a row.
+    n_iter : int
+        Iterations taken.
+    converged : bool
+        Whether the tolerance was met.
+    changes : tuple of float
+        Relative change of the codes in each iteration; empty for new samples.
+    """
+
+    codes: NDArray[Any]
+    n_iter: int
+    converged: bool
+    changes: tuple[float, ...] = ()

@@ -3,56 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import ConvergenceWarning, InputError
-from cppcl.optim.code_problem import SMALLEST_PACING, CodeProblem
+from cppcl.optim.code_problem import SMALLEST_PACING, CodeProblem, CodeResult
 from cppcl.optim.coordinate_descent import descend
 from cppcl.optim.devices import check_device
-from cppcl.optim.terms import CodeBlock, L1Weight, chunks
-
-__all__ = [
-    "CODE_TOLERANCE",
-    "CodeBlock",
-    "CodeProblem",
-    "CodeResult",
-    "CodeSolver",
-    "L1Weight",
-    "encode",
-    "update_codes",
-]
+from cppcl.optim.terms import chunks
 
 CODE_TOLERANCE = 3e-4
 """Accuracy of a step of an alternation; the next round changes codes by more."""
 
 CodeSolver = Literal["coordinate", "gradient"]
 """Coordinate descent on active sets, or accelerated proximal gradient (also on a GPU)."""
-
-
-@dataclass(frozen=True)
-class CodeResult:
-    """Outcome of a code step.
-
-    Attributes
-    ----------
-    codes : (n, N) array
-        One sample a row.
-    n_iter : int
-        Iterations taken.
-    converged : bool
-        Whether the tolerance was met.
-    changes : tuple of float
-        Relative change of the codes in each iteration; empty for new samples.
-    """
-
-    codes: NDArray[Any]
-    n_iter: int
-    converged: bool
-    changes: tuple[float, ...] = ()
 
 
 def update_codes(
@@ -116,8 +82,8 @@ def update_codes(
     coupled = problem.graph is not None and len(problem.blocks) > 1
     for _ in range(2 if max_iter is None else max_iter):
         before = codes.copy() if coupled else start
-        for side in range(len(problem.blocks)):
-            _solve_modality(problem, side, codes, active, tol)
+        for modality in range(len(problem.blocks)):
+            _solve_modality(problem, modality, codes, active, tol)
         scale = float(np.linalg.norm(codes))
         changes.append(float(np.linalg.norm(codes - before)) / scale if scale else 0.0)
         if not coupled or changes[-1] <= tol:
@@ -137,7 +103,7 @@ def check_solver(solver: str, device: str) -> None:
 
 
 def _solve_modality(
-    problem: CodeProblem, side: int, codes: NDArray[Any], active: NDArray[np.bool_], tol: float
+    problem: CodeProblem, modality: int, codes: NDArray[Any], active: NDArray[np.bool_], tol: float
 ) -> None:
     """Solve every sample of one modality given the other one's codes, in place.
 
@@ -145,7 +111,7 @@ def _solve_modality(
     ``|f - c D|^2 + beta d |c|^2 - (2 beta / v) c . pull + alpha (w / v^2) |c|_1``, where `pull`
     sums the weighted codes of its neighbours.
     """
-    block, graph, v = problem.blocks[side], problem.graph, problem.v
+    block, graph, v = problem.blocks[modality], problem.graph, problem.v
     own, dtype = v[block.rows], codes.dtype
     weights = problem.sparsity.weights(own)
     safe = np.where(active[block.rows], own, 1)
@@ -154,13 +120,13 @@ def _solve_modality(
     pull = None
     if graph is not None:
         weighted = [v[b.rows, None] * codes[b.rows] for b in problem.blocks]
-        pull = graph.cross(weighted[1 - side], side)
+        pull = graph.cross(weighted[1 - modality], modality)
         ridges += problem.beta * graph.cross_degree[block.rows]
-        within = graph.within(weighted[side], side)
+        within = graph.within(weighted[modality], modality)
         if within is not None:
             # The Laplacian of a graph lies below twice its degrees.
             degree = graph.within_degree[block.rows]
-            pull += within + degree[:, None] * weighted[side]
+            pull += within + degree[:, None] * weighted[modality]
             ridges += 2 * problem.beta * degree
         pull *= (problem.beta / safe)[:, None].astype(dtype)
     codes = codes[block.rows]

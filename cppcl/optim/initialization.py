@@ -10,21 +10,17 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.learning.graph import Laplacian
-from cppcl.optim.codes import (
-    CODE_TOLERANCE,
-    CodeBlock,
-    CodeProblem,
-    CodeSolver,
-    update_codes,
-)
+from cppcl.optim.code_problem import CodeProblem
+from cppcl.optim.codes import CODE_TOLERANCE, CodeSolver, update_codes
 from cppcl.optim.dictionary import perturbed_atoms, project_atoms, update_dictionary
+from cppcl.optim.terms import CodeBlock
 
 AtomStart = Literal["samples", "principal", "correlated"]
 """Atoms before any learning: random samples, principal directions of the stacked views, or the
 directions in which linked samples of the two modalities agree most."""
 SAMPLES_PER_ATOM = 50
 """Most samples (or pairs) that initial dictionaries are learned from."""
-Initialization = Literal["joint", "independent"]
+DictionaryStart = Literal["joint", "independent"]
 """Whether dictionaries start from shared codes of linked pairs, or from each modality alone."""
 
 
@@ -34,7 +30,7 @@ def initial_dictionaries(
     n_atoms: int,
     *,
     alpha: float,
-    initialization: Initialization,
+    initialization: DictionaryStart,
     start: AtomStart,
     n_rounds: int,
     rng: np.random.Generator,

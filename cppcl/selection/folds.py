@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
+from cppcl.modality import MODALITIES
 from cppcl.validation import Labels
 
 HeldOut = Literal["classes", "samples"]
@@ -48,13 +49,15 @@ def fold_numbers(
         folds[only_one_side] = np.arange(len(only_one_side)) % n_folds
         return folds[units[:K]], folds[units[K:]]
     if sketch_groups is None or image_groups is None:
-        numbers = [np.unique(of_side, return_inverse=True)[1] for of_side in labels]
-        sketches, images = (_deal(of_side, n_folds, rng, "samples") for of_side in numbers)
+        numbers = [np.unique(of_modality, return_inverse=True)[1] for of_modality in labels]
+        sketches, images = (_deal(of_modality, n_folds, rng, "samples") for of_modality in numbers)
         return sketches, images
     groups = np.asarray(sketch_groups), np.asarray(image_groups)
-    for side, of_side, own in zip(("sketch", "image"), groups, labels, strict=True):
-        if len(of_side) != len(own):
-            raise InputError(f"{side}_groups has {len(of_side)} entries for {len(own)} labels")
+    for modality, of_modality, own in zip(MODALITIES, groups, labels, strict=True):
+        if len(of_modality) != len(own):
+            raise InputError(
+                f"{modality}_groups has {len(of_modality)} entries for {len(own)} labels"
+            )
     _, first, units = np.unique(np.concatenate(groups), return_index=True, return_inverse=True)
     label_of_unit = np.unique(np.concatenate(labels), return_inverse=True)[1][first]
     folds = _deal(label_of_unit, n_folds, rng, "groups")
@@ -76,7 +79,7 @@ def repeated_folds(
         fold_numbers(sketch_labels, image_labels, seed=seed + number, **options)
         for number in range(n_repeats)
     ]
-    sketches, images = (np.stack(of_side) for of_side in zip(*divisions, strict=True))
+    sketches, images = (np.stack(of_modality) for of_modality in zip(*divisions, strict=True))
     return sketches, images
 
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
+from cppcl.learning.estimator import flattened
+from cppcl.modality import MODALITIES
 from cppcl.retrieval.exact import Metric
 from cppcl.retrieval.metrics import evaluate
 from cppcl.selection.folds import HeldOut, Rows, repeated_folds
@@ -111,7 +113,7 @@ class SearchData:
 
 def grid_search(
     make_method: Callable[..., Any],
-    grid: Mapping[str, Sequence[Any]],
+    grid: Mapping[str, Any],
     sketch_features: NDArray[Any],
     image_features: NDArray[Any],
     sketch_labels: Labels,
@@ -141,7 +143,9 @@ def grid_search(
         Returns a method (`cppcl.methods.Method`) for options given as keywords: a class, or a
         `functools.partial` that fixes other options. Must be picklable if `map` needs it.
     grid : mapping of str to sequence
-        Values to try of each option; every combination is tried.
+        Values to try of each option; every combination is tried. An option of a group is nested
+        as the group is, ``{"pacing": {"eta": [1.3, 2.0]}}``, or named by ``pacing.eta`` or
+        ``pacing__eta``.
     sketch_features, image_features : ndarray, (K, m_s) and (L, m_i)
     sketch_labels, image_labels : array_like, (K,) and (L,)
     sketch_groups, image_groups : array_like, (K,) and (L,), optional
@@ -183,10 +187,10 @@ def grid_search(
     """
     labels = np.asarray(sketch_labels), np.asarray(image_labels)
     features = np.asarray(sketch_features), np.asarray(image_features)
-    for side, of_side, matrix in zip(("sketch", "image"), labels, features, strict=True):
-        if len(of_side) != len(matrix):
+    for modality, of_modality, matrix in zip(MODALITIES, labels, features, strict=True):
+        if len(of_modality) != len(matrix):
             raise InputError(
-                f"{side}_labels has {len(of_side)} entries, but {side}_features has "
+                f"{modality}_labels has {len(of_modality)} entries, but {modality}_features has "
                 f"{len(matrix)} rows"
             )
     folds = repeated_folds(
@@ -204,8 +208,12 @@ def grid_search(
     return gather_scores(grid, jobs, map(partial(score_job, make_method, data, scorer), jobs))
 
 
-def combinations(grid: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], ...]:
-    """Every combination of the values of a grid, the last option fastest."""
+def combinations(grid: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Every combination of the values of a grid, the last option fastest.
+
+    Options of groups are named by their path, such as ``pacing.eta``.
+    """
+    grid = {name.replace("__", "."): values for name, values in flattened(grid).items()}
     for name, values in grid.items():
         if isinstance(values, str) or len(values) == 0:
             raise InputError(f"grid[{name!r}]={values!r} must be a list of at least one value")
@@ -216,9 +224,16 @@ def combinations(grid: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], ...
     )
 
 
+def constructed(make_method: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """Construct a method, of whose options those in groups are named by their path."""
+    method = make_method(**{n: value for n, value in options.items() if "." not in n})
+    nested = {n.replace(".", "__"): value for n, value in options.items() if "." in n}
+    return method.set_params(**nested) if nested else method
+
+
 def search_jobs(
     make_method: Callable[..., Any],
-    grid: Mapping[str, Sequence[Any]],
+    grid: Mapping[str, Any],
     *,
     warm_start: bool = False,
 ) -> list[Job]:
@@ -227,7 +242,7 @@ def search_jobs(
     Every combination is constructed once, so that one that is refused costs no training.
     """
     options = combinations(grid)
-    methods = [make_method(**chosen) for chosen in options]
+    methods = [constructed(make_method, chosen) for chosen in options]
     along = methods[0].warm_start_option if warm_start else None
     warm = along is not None and len(grid.get(along, ())) > 1
     paths: dict[Any, list[dict[str, Any]]] = {}
@@ -241,7 +256,7 @@ def search_jobs(
 
 
 def gather_scores(
-    grid: Mapping[str, Sequence[Any]], jobs: Sequence[Job], scores: Iterable[Scores]
+    grid: Mapping[str, Any], jobs: Sequence[Job], scores: Iterable[Scores]
 ) -> SearchResult:
     """Put the scores of every job in their place."""
     options = combinations(grid)
@@ -263,9 +278,9 @@ def score_job(
     """Fit each combination of a job without each fold, and score it on the fold."""
     scores: list[list[float]] = [[] for _ in job.options]
     for repeat in zip(*data.folds, strict=True):
-        for fold in range(1 + max(of_side.max() for of_side in repeat)):
-            kept = [np.flatnonzero(of_side != fold) for of_side in repeat]
-            held_out = [np.flatnonzero(of_side == fold) for of_side in repeat]
+        for fold in range(1 + max(of_modality.max() for of_modality in repeat)):
+            kept = [np.flatnonzero(of_modality != fold) for of_modality in repeat]
+            held_out = [np.flatnonzero(of_modality == fold) for of_modality in repeat]
             of_fold = score_fold(make_method, data, scorer, job, fold, kept, held_out)
             for of_options, score in zip(scores, of_fold, strict=True):
                 of_options.append(score)
@@ -295,7 +310,7 @@ def score_fold(
     for options in job.options:
         start: dict[str, Any] = {"start": method} if job.warm_start and method is not None else {}
         try:
-            method = make_method(**options).fit(*training, **start)
+            method = constructed(make_method, options).fit(*training, **start)
         except InputError as error:
             raise InputError(f"options {options}, fold {fold}: {error}") from error
         yield float(

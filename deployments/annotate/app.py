@@ -14,8 +14,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
 from cppcl.curriculum.annotation.answers import TableFormat, check_annotator
-from cppcl.datasets.table import Modality
 from cppcl.errors import CppclError, InputError, PictureError
+from cppcl.modality import Modality
 from deployments.annotate.database import ContradictionError
 from deployments.annotate.samples import AnnotationSet
 from deployments.annotate.session import Question, Session

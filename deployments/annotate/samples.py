@@ -15,8 +15,8 @@ from cppcl.curriculum.annotation.questions import (
     classes_to_ask_within,
     nearest_pairs,
 )
-from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
+from cppcl.modality import MODALITIES, Modality
 from storage import Artifact, Reference
 from tasks.cluster.session import cluster_session
 from tasks.progress import log

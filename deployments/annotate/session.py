@@ -26,8 +26,8 @@ from cppcl.curriculum.annotation.reliability import (
     Tally,
     work_of_annotators,
 )
-from cppcl.datasets.table import Modality
 from cppcl.errors import InputError
+from cppcl.modality import Modality
 from deployments.annotate.database import AnswerDatabase
 from deployments.annotate.samples import AnnotationSet, Sample
 

@@ -14,8 +14,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 
-from cppcl.datasets.table import Modality
 from cppcl.errors import CppclError, InputError, PictureError
+from cppcl.modality import Modality
 from deployments.serve import documented
 from deployments.serve import interface as out
 from deployments.serve.answers import ChangedError, answered, described, said

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.datasets.table import Modality, SampleTable
+from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError, PictureError
+from cppcl.modality import Modality
 from cppcl.pictures.decoding import Picture, read_sample
 from cppcl.retrieval.gallery import Gallery
 from deployments.serve.closeness import Closeness, answers, separate

@@ -7,11 +7,12 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
+from cppcl.learning.estimator import flattened, merged
 from cppcl.selection.grid_search import combinations
 from cppcl.validation import suggestion
 
-Grid = dict[str, tuple[Any, ...]]
-"""Values to try, by option."""
+Grid = dict[str, Any]
+"""Values to try, by option; those of a group of options are a grid of their own."""
 
 
 def grid_reader(owner: str, hints: Mapping[str, Any]) -> Callable[[Any], Grid | None]:
@@ -24,7 +25,7 @@ def grid_reader(owner: str, hints: Mapping[str, Any]) -> Callable[[Any], Grid | 
     owner : str
         Registered name of the class, for errors.
     hints : dict
-        Type of each option.
+        Type of each option by path, such as ``pacing.eta``.
     """
 
     def read(given: Any) -> Grid | None:
@@ -32,11 +33,12 @@ def grid_reader(owner: str, hints: Mapping[str, Any]) -> Callable[[Any], Grid | 
             return None
         if not isinstance(given, Mapping) or not given:
             raise ValueError(f"{given!r} must name options with the values to try of each")
-        return {name: values_of(name, values) for name, values in given.items()}
+        named = flattened({str(name): values for name, values in given.items()})
+        return merged({}, {name: values_of(name, values) for name, values in named.items()})
 
-    def values_of(name: Any, values: Any) -> tuple[Any, ...]:
+    def values_of(name: str, values: Any) -> tuple[Any, ...]:
         if name not in hints:
-            raise ValueError(f"{owner} has no option {name!r}{suggestion(str(name), hints)}")
+            raise ValueError(f"{owner} has no option {name!r}{unknown_option(name, hints)}")
         listed = values if isinstance(values, list | tuple) else [values]
         kinds = set(get_args(hints[name])) or {hints[name]}
         for value in listed:
@@ -53,7 +55,13 @@ def grid_reader(owner: str, hints: Mapping[str, Any]) -> Callable[[Any], Grid | 
     return read
 
 
+def unknown_option(name: str, known: Mapping[str, Any]) -> str:
+    """End of an error about an unknown option: its path if that ends so, or the nearest."""
+    ending = [path for path in known if path.rpartition(".")[2] == name.rpartition(".")[2]]
+    return f"; did you mean {ending[0]!r}?" if ending else suggestion(name, known)
+
+
 def check_grid(registered: type, options: dict[str, Any], grid: Grid | None) -> None:
     """Construct every combination, so that one that is refused is refused before any runs."""
     for chosen in combinations(grid or {}):
-        registered(**{**options, **chosen})
+        registered(**merged(options, chosen))

@@ -49,6 +49,25 @@ class Loader(yaml.SafeLoader):
         return node
 
 
+def expanded(data: Any) -> Any:
+    """Write keys that are paths as nested mappings: ``pacing.eta: 2.0`` changes that alone.
+
+    Beside a merge key (``<<``) it changes one option of what is merged.
+    """
+    if isinstance(data, list):
+        return [expanded(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    result: dict[Any, Any] = {}
+    for key, item in data.items():
+        first, dot, rest = key.partition(".") if isinstance(key, str) else (key, "", "")
+        if first and dot and rest:
+            inner = result.get(first)
+            item, key = {**(inner if isinstance(inner, dict) else {}), rest: item}, first
+        result[key] = expanded(item)
+    return result
+
+
 def packaged_experiments() -> dict[str, str]:
     """YAML text of every experiment that comes with the package, by name."""
     folder = resources.files("flows") / "experiments"
@@ -90,7 +109,7 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
             + did_you_mean(source, packaged)
         )
     try:
-        data = yaml.load(text, Loader)
+        data = expanded(yaml.load(text, Loader))
     except (yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{source} is not valid YAML: {error}") from error
     if not isinstance(data, dict):
@@ -136,13 +155,15 @@ def _checked(label: str, data: dict[str, Any], read: Callable[[Any], Read]) -> R
     try:
         return read(data)
     except ValidationError as error:
-        lines = [
-            f"  {'.'.join(str(part) for part in item['loc'])}: "
-            + item["msg"].removeprefix("Value error, ")
-            # A class that refuses a value names it itself.
-            + (f" (got {item['input']!r})" if item["type"] not in NAMED else "")
-            for item in error.errors(include_url=False)
-        ]
+        lines = []
+        for item in error.errors(include_url=False):
+            place = ".".join(str(part) for part in item["loc"])
+            message = item["msg"].removeprefix("Value error, ")
+            if item["type"] not in NAMED:  # else a class refuses a value and names it itself
+                message += f" (got {item['input']!r})"
+            # An unknown option is named by a message that goes on with its path.
+            line = place + message if message.startswith(".") else f"{place}: {message}"
+            lines.append(f"  {line.removeprefix('.')}")
         raise InputError(f"{label} is not valid:\n" + "\n".join(lines)) from error
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
-from functools import reduce
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from functools import cache, reduce
 from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
@@ -26,9 +27,10 @@ from pydantic import (
 
 from cppcl.features import make_extractor
 from cppcl.features.learning import LearningExtractor
+from cppcl.learning.estimator import Estimator
 from cppcl.retrieval.exact import Metric
 from cppcl.validation import suggestion
-from flows.configuration.grids import Grid, check_grid, grid_reader
+from flows.configuration.grids import Grid, check_grid, grid_reader, unknown_option
 from tasks.cluster.kinds import KINDS
 
 GRID = "tune"
@@ -132,6 +134,21 @@ class Options(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
+    def name_the_nearest_option(cls, data: Any) -> Any:
+        """Refuse an unknown option with the one that is nearest."""
+        unknown = (
+            [name for name in data if name not in cls.model_fields]
+            if (isinstance(data, Mapping))
+            else []
+        )
+        if unknown:
+            name, known = unknown[0], dict.fromkeys(paths_of(cls))
+            hint = unknown_option(str(name), known)
+            raise ValueError(f".{name}: there is no such option (got {data[name]!r}){hint}")
+        return data
+
+    @model_validator(mode="before")
+    @classmethod
     def refuse_flags_for_numbers(cls, data: Any) -> Any:
         """Refuse true and false, in YAML also yes, no, on and off, where a number is meant."""
         for name, field in cls.model_fields.items() if isinstance(data, Mapping) else ():
@@ -139,6 +156,14 @@ class Options(BaseModel):
             if isinstance(data.get(name), bool) and kinds & {int, float} and bool not in kinds:
                 raise ValueError(f"{name}={data[name]} must be a number")
         return data
+
+
+def paths_of(model: type[Options]) -> Iterator[str]:
+    """Path of every option of a model, those of its groups too."""
+    for name, field in model.model_fields.items():
+        yield name
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Options):
+            yield from (f"{name}.{path}" for path in paths_of(field.annotation))
 
 
 class PairOptions(Options):
@@ -228,8 +253,7 @@ def options_model(
         fields |= LEARNING
     if compared:
         fields |= COMPARED
-        hints = {argument: kind for argument, (kind, _) in arguments.items()}
-        reader = BeforeValidator(grid_reader(name, hints))
+        reader = BeforeValidator(grid_reader(name, option_types(registered)))
         meaning = "Values to try of options: the best is chosen on training rows and trained"
         fields[GRID] = (Annotated[Grid | None, reader], Field(None, description=meaning))
 
@@ -243,16 +267,56 @@ def options_model(
     return create_model(title, __base__=RegisteredOptions, __validators__=checks, **fields)
 
 
+def constructor_types(registered: type) -> dict[str, Any]:
+    """Type of every argument of a class's constructor."""
+    # The fields of a dataclass are annotated where they are declared.
+    declared = registered if is_dataclass(registered) else registered.__init__  # type: ignore[misc]
+    hints = get_type_hints(declared)
+    arguments = list(inspect.signature(registered.__init__).parameters)[1:]  # type: ignore[misc]
+    return {name: hints[name] for name in arguments}
+
+
 def constructor_fields(registered: type) -> dict[str, Any]:
     """Type, default and meaning of every argument of a class's constructor, as pydantic fields."""
-    hints = get_type_hints(registered.__init__)  # type: ignore[misc]
     meanings = documented_parameters(registered)
+    parameters = inspect.signature(registered.__init__).parameters  # type: ignore[misc]
     fields: dict[str, Any] = {}
-    for parameter in list(inspect.signature(registered.__init__).parameters.values())[1:]:  # type: ignore[misc]
-        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        field = Field(default, description=meanings.get(parameter.name))
-        fields[parameter.name] = (hints[parameter.name], field)
+    for name, kind in constructor_types(registered).items():
+        default = parameters[name].default
+        if is_group(kind):
+            kind = group_model(kind)
+            default = kind()
+        elif default is inspect.Parameter.empty:
+            default = ...
+        fields[name] = (kind, Field(default, description=meanings.get(name)))
     return fields
+
+
+def is_group(kind: Any) -> bool:
+    """True for the type of a group of options."""
+    return isinstance(kind, type) and issubclass(kind, Estimator)
+
+
+@cache
+def group_model(group: type) -> type[Options]:
+    """Model of a group of options; its values are checked by the class that has the group."""
+    return create_model(
+        f"{group.__name__}Options",
+        __base__=Options,
+        __doc__=summary(group),
+        **constructor_fields(group),
+    )
+
+
+def option_types(registered: type) -> dict[str, Any]:
+    """Type of every option of a class by path, those of its groups too."""
+    types: dict[str, Any] = {}
+    for name, kind in constructor_types(registered).items():
+        if is_group(kind):
+            types |= {f"{name}.{rest}": inner for rest, inner in option_types(kind).items()}
+        else:
+            types[name] = kind
+    return types
 
 
 def may_learn(registered: type) -> bool:

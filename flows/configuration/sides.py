@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 
 from cppcl.curriculum.build import PairForm, Source
 from cppcl.curriculum.semiorder import DeltaUnit, Scope
-from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.features import EXTRACTORS, learning_part, make_extractor
+from cppcl.modality import MODALITIES, Modality
 from flows.configuration.extractors import ExtractorOptions, ScoreOptions
 from flows.configuration.options import PAIRING, Options, RegisteredOptions
 

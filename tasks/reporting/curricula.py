@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.datasets.table import MODALITIES, Modality
+from cppcl.modality import MODALITIES, Modality
 from cppcl.report.curricula import CurriculumResult, ScoredPicture, count_pairs
 from storage import Reference, Store
 from tasks.lineage import by_modality

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.datasets.table import Modality
+from cppcl.modality import Modality
 from cppcl.report.pacing import MethodPacing, ModalityPacing
 from storage import Reference, Store
 from tasks.lineage import Lineage, by_modality, first_curricula

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.datasets.table import MODALITIES, Modality
+from cppcl.modality import MODALITIES, Modality
 from cppcl.pictures.decoding import read_sample
 from cppcl.report import (
     LearnedFeatures,

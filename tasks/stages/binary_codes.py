@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cppcl.datasets.table import MODALITIES
 from cppcl.learning.preparation import unit_rows
+from cppcl.modality import MODALITIES
 from cppcl.retrieval.hashing import IterativeQuantization
 from storage import Recipe, Reference, Writer
 from tasks.lineage import by_modality

@@ -15,9 +15,9 @@ from cppcl.curriculum.annotation.simulated import simulated_answers
 from cppcl.curriculum.build import Built, build_curriculum
 from cppcl.curriculum.union import curriculum_arrays
 from cppcl.datasets.files import file_sha256
-from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS
+from cppcl.modality import MODALITIES, Modality
 from storage import Recipe, Reference, Store, Writer
 from tasks.progress import log
 from tasks.samples import Target, open_pictures, open_split, targets, training_rows, usable_rows

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.datasets.table import MODALITIES
 from cppcl.methods import method_class
+from cppcl.modality import MODALITIES
 from cppcl.retrieval.metrics import RankingScores
 from cppcl.retrieval.metrics import evaluate as evaluate_codes
 from storage import Recipe, Reference, Store, Writer

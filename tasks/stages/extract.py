@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.datasets.table import Modality, SampleTable
+from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError, TooManyBadPicturesError
 from cppcl.features import make_extractor
+from cppcl.modality import Modality
 from cppcl.pictures.decoding import read_sample
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.cluster.scheduling import run_blocks

@@ -8,10 +8,10 @@ import io
 import json
 from typing import Any
 
-from cppcl.datasets.table import MODALITIES, Modality
 from cppcl.errors import InputError
 from cppcl.features import learning_part, make_extractor
 from cppcl.features.base import Extractor, Picture
+from cppcl.modality import MODALITIES, Modality
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.cluster.jobs import run_jobs
 from tasks.progress import log

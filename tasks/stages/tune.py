@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cppcl.datasets.table import Modality
 from cppcl.errors import InputError
+from cppcl.learning.estimator import flattened, merged
 from cppcl.methods import make_method
+from cppcl.modality import Modality
 from cppcl.selection.folds import HeldOut, repeated_folds
 from cppcl.selection.grid_search import gather_scores, search_jobs
 from storage import Artifact, Recipe, Reference, Store, Writer
@@ -37,7 +38,7 @@ def tune_method(
     curricula: Reference | None,
     method: str,
     options: dict[str, Any],
-    grid: Mapping[str, Sequence[Any]],
+    grid: Mapping[str, Any],
     target: Target,
     held_out: HeldOut,
     n_folds: int,
@@ -102,7 +103,7 @@ def tune_method(
     recipes = [
         job_recipe(
             method,
-            replace(job, options=tuple({**options, **chosen} for chosen in job.options)),
+            replace(job, options=tuple(merged(options, chosen) for chosen in job.options)),
             score=score,
             metric=metric,
             folds=folds.reference,
@@ -160,7 +161,9 @@ tune = stage_task(tune_method)
 
 def without(options: dict[str, Any], grid: Mapping[str, Any]) -> dict[str, Any]:
     """Options that a grid does not name."""
-    return {name: value for name, value in options.items() if name not in grid}
+    named = flattened(grid)
+    left = {path: value for path, value in flattened(options).items() if path not in named}
+    return merged({}, left)
 
 
 def put_folds(

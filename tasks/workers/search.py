@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cppcl.datasets.table import MODALITIES
 from cppcl.methods import make_method
+from cppcl.modality import MODALITIES
 from cppcl.selection.grid_search import Job, SearchData, score_by_name, score_job
 from storage import Recipe, Reference, Store, Writer
 from tasks.samples import open_curriculum

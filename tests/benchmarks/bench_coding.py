@@ -27,7 +27,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from entries import clustered_features, entry, report, seconds
 
-from cppcl.optim.codes import CodeBlock, CodeProblem, encode, update_codes
+from cppcl.optim.code_problem import CodeProblem
+from cppcl.optim.codes import encode, update_codes
+from cppcl.optim.terms import CodeBlock
 
 SAMPLES, WIDTH, ATOMS = 5000, 2400, 1000
 

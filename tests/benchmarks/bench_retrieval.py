@@ -91,7 +91,13 @@ def before_search() -> tuple[float, float]:
     asked = sketches(N_QUERIES, seed=2)
     feature = each(learned.transform, asked)
     training, labels = clustered_features(2000, 2400, 50)
-    model = CPRL(n_atoms=1000, alpha=0.05, n_rounds=1, n_initial_rounds=1, regularizer="none")
+    model = CPRL(
+        n_atoms=1000,
+        alpha=0.05,
+        n_rounds=1,
+        initialization={"n_initial_rounds": 1},
+        pacing={"regularizer": "none"},
+    )
     model.fit(training[:1000], training[1000:], labels[:1000], labels[1000:])
     return feature, each(model.encode_sketches, clustered_features(N_QUERIES, 2400, 50)[0])
 

@@ -53,7 +53,12 @@ SIZES: dict[str, dict[str, Any]] = {
         "samples": (17_500, 204_000),
         "width": 1350,
         "classes": 250,
-        "options": {"n_atoms": 1000, "alpha": 0.05, "n_rounds": 3, "n_initial_rounds": 3},
+        "options": {
+            "n_atoms": 1000,
+            "alpha": 0.05,
+            "n_rounds": 3,
+            "initialization": {"n_initial_rounds": 3},
+        },
     },
 }
 GROWTH = (2_000, 6_000, 20_000, 60_000, 200_000)
@@ -70,7 +75,7 @@ def train(
 
     # Compiled before the clock starts, as in every process after the first one of a machine.
     small, few = clustered_features(200, 8, 4)
-    once = {**options, "n_atoms": 4, "n_rounds": 1, "n_initial_rounds": 1}
+    once = {**options, "n_atoms": 4, "n_rounds": 1, "initialization": {"n_initial_rounds": 1}}
     two_pairs = ExplicitPairs(np.array([[0, 1], [2, 3]]), 200) if pairs else None
     CPRL(**once).fit(small, small, few, few, two_pairs, two_pairs)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -88,7 +93,7 @@ def train(
     for name in ("step_pacing", "step_codes", "step_dictionaries", "_record"):
         _time_calls(Training, name, times)
     started = time.perf_counter()
-    model = CPRL(stop_when_selected=False, **options).fit(
+    model = CPRL(**options, pacing={"stop_when_selected": False}).fit(
         *(F for F, _ in sides), *(labels for _, labels in sides), *curricula
     )
     seconds = time.perf_counter() - started
@@ -174,7 +179,7 @@ def measure(parts: list[str], device: str, figure: Path | None) -> list[dict[str
         result = apart(**settings)
         rounds, n_atoms = result["rounds"], size["options"]["n_atoms"]
         # Initial rounds are about as expensive as others.
-        total = rounds + size["options"].get("n_initial_rounds", 10)
+        total = rounds + size["options"].get("initialization", {}).get("n_initial_rounds", 10)
         flops = products(size["samples"], size["width"], n_atoms, total)
         entries.append(
             entry(
@@ -201,7 +206,13 @@ def growth(extra: dict[str, Any], device: str, figure: Path | None) -> list[dict
             samples=(sketches, n - sketches),
             width=256,
             classes=n // 400,
-            options={"n_atoms": 200, "alpha": 0.05, "n_rounds": 5, "n_initial_rounds": 3, **extra},
+            options={
+                "n_atoms": 200,
+                "alpha": 0.05,
+                "n_rounds": 5,
+                "initialization": {"n_initial_rounds": 3},
+                **extra,
+            },
             pairs=5,
         )
         times.append(result["seconds"])

@@ -60,7 +60,11 @@ def configure(samples: int, overrides: Sequence[str], root: Path) -> tuple[Exper
         *(
             f"protocols.{protocol}.methods.{option}={width}"
             for protocol in protocols
-            for option in ("cprl.n_atoms", "cprl.n_components", "class_cca.n_directions")
+            for option in (
+                "cprl.n_atoms",
+                "cprl.preparation.n_components",
+                "class_cca.n_directions",
+            )
         ),
     ]
     document = load_experiment("tuberlin", [*small, *overrides]).model_dump()

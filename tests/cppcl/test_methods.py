@@ -43,7 +43,8 @@ def fitted(name, dtype=np.float64):
 def test_options_are_keywords_with_defaults_that_json_holds(name):
     for parameter in signature(METHODS[name]).parameters.values():
         assert parameter.kind is Parameter.KEYWORD_ONLY
-        assert json.loads(json.dumps(parameter.default)) == parameter.default
+    options = json.loads(json.dumps(METHODS[name]().options()))
+    assert METHODS[name](**options).options() == METHODS[name]().options()
     assert isinstance(METHODS[name].version, int)
 
 
@@ -254,12 +255,12 @@ def test_a_clone_has_the_same_options_and_learns_the_same(name):
     method, sketches, images = fitted(name)
     again = clone(method)
     assert type(again) is METHODS[name]
-    assert again.get_params() == method.get_params()
-    assert list(again.get_params()) == list(signature(METHODS[name]).parameters)
+    assert again.options() == method.options()
+    assert list(again.get_params(deep=False)) == list(signature(METHODS[name]).parameters)
     with pytest.raises(NotFittedError):
         again.encode_sketches(sketches)
     again.fit(sketches, images, np.arange(60), np.arange(60))
-    assert again.get_params() == method.get_params()
+    assert again.options() == method.options()
     np.testing.assert_array_equal(again.encode_images(images), method.encode_images(images))
 
 
@@ -270,13 +271,17 @@ def test_options_that_are_set_are_checked_and_used(name):
         method.set_params(whitten=True)
     if name in DIRECT:
         return
-    before = method.get_params()
+    before = method.options()
     with pytest.raises(InputError, match="n_components=0"):
-        method.set_params(whiten=True, n_components=0)
-    assert method.get_params() == before
+        method.set_params(preparation__whiten=True, preparation__n_components=0)
+    assert method.options() == before
     ids = np.arange(60)
-    method.set_params(whiten=True, n_components=4).fit(sketches, images, ids, ids)
-    expected = make(name, whiten=True, n_components=4).fit(sketches, images, ids, ids)
+    method.set_params(preparation__whiten=True, preparation__n_components=4).fit(
+        sketches, images, ids, ids
+    )
+    expected = make(name, preparation={"whiten": True, "n_components": 4}).fit(
+        sketches, images, ids, ids
+    )
     codes = method.encode_images(images)
     np.testing.assert_array_equal(codes, expected.encode_images(images))
     assert not np.array_equal(codes, fitted(name)[0].encode_images(images))
@@ -304,8 +309,8 @@ def test_a_method_says_what_it_needs(name):
 
 def test_curricula_are_used_by_their_weight_and_a_gpu_by_the_device():
     assert make("cprl").uses_curricula
-    assert not make("cprl", mu=0).uses_curricula
-    gpu = make("cprl", device="cuda", code_solver="gradient")
+    assert not make("cprl", pacing={"mu": 0}).uses_curricula
+    gpu = make("cprl", device="cuda", coding={"code_solver": "gradient"})
     assert [gpu.uses_gpu, make("cprl").uses_gpu] == [True, False]
     assert [name for name in METHODS if make(name).uses_curricula] == ["cprl"]
     assert [name for name in METHODS if not make(name).learns] == ["raw_cosine"]

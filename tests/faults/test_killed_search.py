@@ -30,7 +30,7 @@ def slow_search(
     instance["split"]["seeds"] = [0]
     instance["methods"] = {
         "cprl": instance["methods"]["cprl"]
-        | {"n_rounds": 60, "stop_when_selected": False, "n_atoms": 40}
+        | {"n_rounds": 60, "pacing": {"stop_when_selected": False}, "n_atoms": 40}
         | {"tune": {"alpha": [0.01, 0.014, 0.02, 0.03, 0.05, 0.07, 0.1, 0.14]}}
     }
     configuration["protocols"] = {"instance": instance}

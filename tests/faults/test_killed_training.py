@@ -31,7 +31,7 @@ def slow_training(
     instance["split"]["seeds"] = [0]
     instance["methods"] = {
         "cprl": instance["methods"]["cprl"]
-        | {"n_rounds": N_ROUNDS, "stop_when_selected": False, "n_atoms": 40}
+        | {"n_rounds": N_ROUNDS, "pacing": {"stop_when_selected": False}, "n_atoms": 40}
     }
     configuration["protocols"] = {"instance": instance}
 
@@ -101,7 +101,7 @@ def test_killed_trainings_on_workers_end_with_the_same_bytes(
 ) -> None:
     """Two trainings at once, killed together with the cluster of the run."""
     n_rounds = 10 * N_ROUNDS
-    options = {"n_atoms": 40, "n_rounds": n_rounds, "stop_when_selected": False}
+    options = {"n_atoms": 40, "n_rounds": n_rounds, "pacing": {"stop_when_selected": False}}
     first, second = ({"method": "cprl", "alpha": alpha, **options} for alpha in (0.01, 0.02))
     file = slow_training("local", cprl=first, again=second)
 

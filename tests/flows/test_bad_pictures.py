@@ -111,7 +111,7 @@ def troubled(
     del configuration["dataset"]["pairing"]
     del configuration["protocols"]["instance"]
     methods = configuration["protocols"]["category"]["methods"]
-    methods["cprl"] = {"n_atoms": 4, "n_rounds": 3, "n_initial_rounds": 1}
+    methods["cprl"] = {"n_atoms": 4, "n_rounds": 3, "initialization": {"n_initial_rounds": 1}}
     del methods["class_cca"]["tune"]  # too few good pictures for folds
     configuration["dataset"]["root"] = "Bilder von mir"  # relative to the file
     file = folder / "trouble.yaml"

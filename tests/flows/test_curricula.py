@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cppcl.datasets.table import MODALITIES
 from cppcl.errors import InputError
+from cppcl.modality import MODALITIES
 from flows.configuration.experiment import Experiment
 from flows.configuration.load import load_experiment
 from flows.configuration.options import PAIRING
@@ -36,7 +36,9 @@ def write(root: Path, write_experiment: Callable[..., Path]) -> Callable[..., Pa
     def write(**curriculum: Any) -> Path:
         protocol = {
             "split": {"rule": "instance", "n_train": 7, "seeds": [0, 1]},
-            "methods": {"cprl": {"n_atoms": 4, "n_rounds": 2, "n_initial_rounds": 1}},
+            "methods": {
+                "cprl": {"n_atoms": 4, "n_rounds": 2, "initialization": {"n_initial_rounds": 1}}
+            },
         }
         scores = {"sketch": EDGENESS, "image": OBJECTNESS}
         return write_experiment(

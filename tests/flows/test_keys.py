@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cppcl.datasets.table import MODALITIES
+from cppcl.modality import MODALITIES
 from flows.configuration.load import load_experiment, option_paths
 from tasks.samples import open_pictures
 from tasks.stages.names import STAGES

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cppcl.datasets.table import MODALITIES
 from cppcl.errors import InputError
 from cppcl.features import Lks
+from cppcl.modality import MODALITIES
 from cppcl.pictures.decoding import decode_picture
 from flows.configuration.load import load_experiment
 from flows.selection import Selection

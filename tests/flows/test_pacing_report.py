@@ -19,12 +19,12 @@ from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module")
 
-CPRL = {"method": "cprl", "n_atoms": 4, "n_rounds": 3, "n_initial_rounds": 1}
+CPRL = {"method": "cprl", "n_atoms": 4, "n_rounds": 3, "initialization": {"n_initial_rounds": 1}}
 METHODS = {
     "centred_cosine": None,
-    "unpaced": {**CPRL, "regularizer": "none", "mu": 0.0},
-    "paced": {**CPRL, "curricula": "image"},
-    "other": {**CPRL, "regularizer": "A"},
+    "unpaced": {**CPRL, "pacing": {"regularizer": "none", "mu": 0.0}},
+    "paced": {**CPRL, "pacing": {"curricula": "image"}},
+    "other": {**CPRL, "pacing": {"regularizer": "A"}},
 }
 
 

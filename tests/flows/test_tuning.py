@@ -51,12 +51,12 @@ def grid_of(source: str, *overrides: str) -> Any:
         ({"beta": [1, 1.0]}, r"cprl\.tune: grid\['beta'\].* holds a value twice"),
         ({"alpha": [0.1, "low"]}, r"cprl\.tune: alpha: .*number.* \(got 'low'\)"),
         ({"n_atoms": [4, True]}, r"cprl\.tune: n_atoms=True must be a number"),
-        ({"regularizer": ["B", "C"]}, r"cprl\.tune: regularizer: .* \(got 'C'\)"),
+        ({"pacing": {"regularizer": ["B", "C"]}}, r"cprl\.tune: regularizer: .* \(got 'C'\)"),
         ({}, r"cprl\.tune: {} must name options with the values to try"),
         ([0.1, 0.2], r"cprl\.tune: \[0\.1, 0\.2\] must name options"),
         # Each value is possible, but not with the others.
         ({"alpha": [0.1, -1]}, r"methods\.cprl\.cprl: alpha=-1\.0 must be"),
-        ({"selection": ["binary"]}, r"methods\.cprl\.cprl: .*use regularizer='A'"),
+        ({"pacing": {"selection": ["binary"]}}, r"methods\.cprl\.cprl: .*use regularizer='A'"),
     ],
 )
 def test_wrong_grids_are_named(write: Callable[..., str], grid: Any, message: str) -> None:
@@ -65,8 +65,8 @@ def test_wrong_grids_are_named(write: Callable[..., str], grid: Any, message: st
 
 
 def test_values_have_the_types_of_their_options(write: Callable[..., str]) -> None:
-    grid = grid_of(write({"beta": [1, 2.5], "n_atoms": [4, 8], "gamma0": [None, 1]}))
-    assert grid == {"beta": (1.0, 2.5), "n_atoms": (4, 8), "gamma0": (None, 1.0)}
+    grid = grid_of(write({"beta": [1, 2.5], "n_atoms": [4, 8], "pacing": {"gamma0": [None, 1]}}))
+    assert grid == {"beta": (1.0, 2.5), "n_atoms": (4, 8), "pacing": {"gamma0": (None, 1.0)}}
     assert [type(value) for value in grid["beta"]] == [float, float]
     assert [type(value) for value in grid["n_atoms"]] == [int, int]
 
@@ -74,7 +74,7 @@ def test_values_have_the_types_of_their_options(write: Callable[..., str]) -> No
 def test_a_combination_may_be_possible_where_the_options_alone_are_not(
     write: Callable[..., str],
 ) -> None:
-    assert grid_of(write({"regularizer": ["A"], "selection": ["binary", "relaxed"]}))
+    assert grid_of(write({"pacing": {"regularizer": ["A"], "selection": ["binary", "relaxed"]}}))
 
 
 def test_grids_are_set_on_the_command_line(write: Callable[..., str]) -> None:

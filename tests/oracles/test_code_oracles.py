@@ -9,8 +9,10 @@ from sklearn.decomposition import sparse_encode
 
 from cppcl.learning.affinity import within_weights
 from cppcl.learning.graph import Laplacian
-from cppcl.optim.codes import CodeBlock, CodeProblem, CodeSolver, encode, update_codes
+from cppcl.optim.code_problem import CodeProblem
+from cppcl.optim.codes import CodeSolver, encode, update_codes
 from cppcl.optim.dictionary import project_atoms, update_dictionary
+from cppcl.optim.terms import CodeBlock
 from tests.oracles.feature_sign import feature_sign
 
 SOLVERS = get_args(CodeSolver)

@@ -6,13 +6,9 @@ import pytest
 
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.learning.graph import Laplacian
-from cppcl.optim.pacing.step import (
-    PACING_SOLVERS,
-    CurriculumTerm,
-    GraphCoupling,
-    PacingProblem,
-    update_pacing,
-)
+from cppcl.optim.pacing.coupling import GraphCoupling
+from cppcl.optim.pacing.problem import CurriculumTerm, PacingProblem
+from cppcl.optim.pacing.step import PACING_SOLVERS, update_pacing
 
 K, L, N = 12, 20, 6
 

@@ -101,7 +101,12 @@ class Stages:
     def tune(self, grid: Any, curricula: Reference | None = None, **changes: Any) -> StageResult:
         given: dict[str, Any] = {
             "method": "cprl",
-            "options": {"n_atoms": 4, "n_rounds": 3, "n_initial_rounds": 2, "alpha": 0.01},
+            "options": {
+                "n_atoms": 4,
+                "n_rounds": 3,
+                "initialization": {"n_initial_rounds": 2},
+                "alpha": 0.01,
+            },
             "target": "groups",
             "held_out": "classes",
             "n_folds": 2,

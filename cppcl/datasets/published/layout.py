@@ -13,8 +13,8 @@ from typing import IO
 from cppcl.datasets.files import check_readable, check_regular, walk
 from cppcl.datasets.published.archives import is_archive
 from cppcl.datasets.published.mirrors import Archive
-from cppcl.datasets.table import Modality
 from cppcl.errors import InputError
+from cppcl.modality import Modality
 
 Placer = Callable[[str], str | None]
 """From the path of any file to its place in the data set's own layout, or None."""

@@ -13,8 +13,9 @@ from cppcl.datasets.published.adding import Added, add_files, alone, link_folder
 from cppcl.datasets.published.download import DiskFullError
 from cppcl.datasets.published.layout import Contents, Part, first_paths, read_layout
 from cppcl.datasets.published.mirrors import Archive, Listener, obtain
-from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.datasets.table import SampleTable
 from cppcl.errors import DataUnavailableError, InputError
+from cppcl.modality import MODALITIES, Modality
 
 DOWNLOADS = ".downloads"
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.splits.seeded import Split, share_of, shuffled
-from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
+from cppcl.modality import MODALITIES, Modality
 
 Order = Literal["random", "name"]
 SampleCount = int | float | None

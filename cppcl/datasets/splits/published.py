@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.splits.seeded import Split
-from cppcl.datasets.table import Modality, SampleTable
+from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
+from cppcl.modality import Modality
 
 _FORMAT = 1
 _PARTS: dict[str, Modality] = {

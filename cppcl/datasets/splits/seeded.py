@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.datasets.table import MODALITIES, Modality, SampleTable
+from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
+from cppcl.modality import MODALITIES, Modality
 
 
 @dataclass(frozen=True, eq=False)

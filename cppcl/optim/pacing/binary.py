@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
+from cppcl.optim.pacing.options import check_selection
 from cppcl.optim.pacing.problem import PacingProblem, check_listed
 
 ENUMERATED = 20
@@ -20,11 +21,7 @@ CHUNK = 1 << 14
 
 def check_binary(problem: PacingProblem) -> None:
     """Refuse problems that have no binary form here, with a hint."""
-    if problem.regularizer != "A":
-        raise InputError(
-            f"selection='binary' is a form of regulariser A, not of {problem.regularizer!r}; use "
-            "regularizer='A', or selection='relaxed'"
-        )
+    check_selection("binary", problem.regularizer)
     check_listed(problem, "selection='binary'")
     n = len(problem.losses)
     if n > LARGEST and not problem.separable:

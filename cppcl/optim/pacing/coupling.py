@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.learning.graph import Laplacian
 from cppcl.optim.pacing.links import Affinity, ListedLinks, cross_links
-
-Coupling = Literal["trace", "none", "printed"]
-"""Form of the graph term in the pacing step."""
 
 
 class GraphCoupling:

@@ -183,34 +183,40 @@ class UnlistedLinks:
         """Upper bounds by the inequality of Cauchy and Schwarz."""
         sums = []
         norms = [np.sqrt(squares) for squares in self._squares]
-        for side, own in enumerate(norms):
+        for modality, own in enumerate(norms):
             total = (
-                abs(self._affinity.product) * own * self._laplacian.cross(norms[1 - side], side)
+                abs(self._affinity.product)
+                * own
+                * self._laplacian.cross(norms[1 - modality], modality)
             )
             if self._affinity.squares:
-                total += abs(self._affinity.squares) * self._of_squares(side, np.ones(1))
+                total += abs(self._affinity.squares) * self._of_squares(modality, np.ones(1))
             sums.append(total.astype(np.float64))
         return sums[0], sums[1]
 
-    def _to(self, side: int, v: Vector) -> Vector:
-        """Affinities of the samples of one side, times the other side's variables."""
-        own, other = self._codes[side], self._codes[1 - side]
+    def _to(self, modality: int, v: Vector) -> Vector:
+        """Affinities of the samples of one modality, times the other's variables."""
+        own, other = self._codes[modality], self._codes[1 - modality]
         factors = self._laplacian.left, self._laplacian.right
-        scaled = factors[1 - side].multiply(v.astype(other.dtype)[:, None]).tocsr()
+        scaled = factors[1 - modality].multiply(v.astype(other.dtype)[:, None]).tocsr()
         by_group = scaled.T @ other
         product = np.empty(len(own))
         for first in range(0, len(own), CHUNK):
             rows = slice(first, first + CHUNK)
-            product[rows] = np.einsum("pn,pn->p", own[rows], factors[side][rows] @ by_group)
+            product[rows] = np.einsum("pn,pn->p", own[rows], factors[modality][rows] @ by_group)
         product *= self._affinity.product
         if self._affinity.squares:
-            product += self._affinity.squares * self._of_squares(side, v)
+            product += self._affinity.squares * self._of_squares(modality, v)
         return product
 
-    def _of_squares(self, side: int, v: Vector) -> NDArray[Any]:
-        cross, own, other = self._laplacian.cross, self._squares[side], self._squares[1 - side]
+    def _of_squares(self, modality: int, v: Vector) -> NDArray[Any]:
+        cross, own, other = (
+            self._laplacian.cross,
+            self._squares[modality],
+            self._squares[1 - modality],
+        )
         v = np.broadcast_to(v, other.shape)
-        total: NDArray[Any] = own * cross(v, side) + cross(other * v, side)
+        total: NDArray[Any] = own * cross(v, modality) + cross(other * v, modality)
         return total
 
 

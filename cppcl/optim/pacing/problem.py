@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,8 @@ from numpy.typing import NDArray
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.optim.pacing.coupling import GraphCoupling
-
-Regularizer = Literal["B", "A", "none"]
-"""Self-paced regulariser of the paper, or none (every sample counts fully)."""
-
-RegularizerSign = Literal["corrected", "printed"]
-"""Sign of regulariser B: that under which it selects samples, or that of the paper."""
+from cppcl.optim.pacing.options import Regularizer
+from cppcl.validation import check_choice
 
 GroupScale = Literal["relative", "size"]
 """Sizes of groups in regulariser A: over their mean, or as printed in the paper."""
@@ -47,8 +43,7 @@ def group_sizes(labels: NDArray[np.int64], scale: GroupScale = "relative") -> ND
         both modalities are paced alike and gamma means the same as in regulariser B. 'size', as
         printed in the paper, paces the modality of larger groups more slowly.
     """
-    if scale not in get_args(GroupScale):
-        raise InputError(f"group_scale={scale!r} is not one of {get_args(GroupScale)}")
+    check_choice("group_scale", scale, GroupScale)
     sizes = np.bincount(labels)[labels].astype(np.float64)
     return sizes / sizes.mean() if scale == "relative" else sizes
 
@@ -77,9 +72,9 @@ class PacingProblem:
         Weight of the graph.
     curricula : sequence of CurriculumTerm
         Ordered pairs of either modality.
-    regularizer_sign : {'corrected', 'printed'}, default 'corrected'
-        'printed' is -R_B, as the paper prints it: an erratum, under which no sample is selected
-        at any gamma, since every term is least at ``v = 0``.
+    printed_sign : bool, default False
+        Take -R_B, as the paper prints it: an erratum, under which no sample is selected at any
+        gamma, since every term is least at ``v = 0``.
     """
 
     losses: NDArray[Any]
@@ -89,14 +84,12 @@ class PacingProblem:
     coupling: GraphCoupling | None = None
     beta: float = 0.0
     curricula: Sequence[CurriculumTerm] = ()
-    regularizer_sign: RegularizerSign = "corrected"
+    printed_sign: bool = False
 
     def __post_init__(self) -> None:
-        check_sign(self.regularizer, self.regularizer_sign)
-        if self.regularizer not in get_args(Regularizer):
-            raise InputError(
-                f"regularizer={self.regularizer!r} is not one of {get_args(Regularizer)}"
-            )
+        check_choice("regularizer", self.regularizer, Regularizer)
+        if self.printed_sign and self.regularizer != "B":
+            raise InputError(f"printed_sign is of regulariser B, not of {self.regularizer!r}")
         if self.regularizer != "none" and not self.gamma > 0:
             raise InputError(
                 f"gamma={self.gamma} selects nothing; use gamma > 0, or regularizer='none' to "
@@ -108,20 +101,18 @@ class PacingProblem:
         """Whether the minimiser has a closed form, sample by sample."""
         return (
             self.regularizer == "none"
-            or self.regularizer_sign == "printed"
+            or self.printed_sign
             or (self._coupled is None and not self.curricula)
         )
 
     @property
     def convex(self) -> bool:
         """Whether the objective is convex: all but for what the paper prints."""
-        return self.regularizer_sign == "corrected" and (
-            self._coupled is None or self._coupled.convex
-        )
+        return not self.printed_sign and (self._coupled is None or self._coupled.convex)
 
     @property
     def _sign(self) -> int:
-        return -1 if self.regularizer_sign == "printed" else 1
+        return -1 if self.printed_sign else 1
 
     @property
     def _coupled(self) -> GraphCoupling | None:
@@ -218,23 +209,12 @@ class PacingProblem:
         """Minimiser in closed form: ``min(1, b / 2a)``, or 1 unpaced; (n,)."""
         if self.regularizer == "none":
             return np.ones_like(self.losses)
-        if self.regularizer_sign == "printed":
+        if self.printed_sign:
             return np.zeros_like(self.losses)
         a, b = self.quadratic, self.linear
         at_most_one = 2 * a <= b
         solution: NDArray[Any] = np.where(at_most_one, 1, b / np.where(at_most_one, 1, 2 * a))
         return solution.astype(self.losses.dtype, copy=False)
-
-
-def check_sign(regularizer: Regularizer, sign: RegularizerSign) -> None:
-    """Refuse a sign of a regulariser that has only one."""
-    if sign not in get_args(RegularizerSign):
-        raise InputError(f"regularizer_sign={sign!r} is not one of {get_args(RegularizerSign)}")
-    if sign == "printed" and regularizer != "B":
-        raise InputError(
-            f"regularizer_sign='printed' concerns regulariser B, not {regularizer!r}; use "
-            "regularizer='B', or regularizer_sign='corrected'"
-        )
 
 
 def check_listed(problem: PacingProblem, option: str) -> None:

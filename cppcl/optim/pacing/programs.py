@@ -121,8 +121,8 @@ def solve_by_cvxpy(problem: PacingProblem, start: NDArray[Any], effort: Effort) 
 def _check(problem: PacingProblem, solver: str) -> None:
     if not problem.convex:
         raise InputError(
-            f"qp_solver={solver!r} solves convex programs only, and coupling='printed' is not "
-            "convex; use qp_solver='fista', or coupling='trace'"
+            f"qp_solver={solver!r} solves convex programs only, and the printed coupling is "
+            "not convex; use qp_solver='fista', or another coupling"
         )
     check_listed(problem, f"qp_solver={solver!r}")
     n = len(problem.losses)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +12,11 @@ from numpy.typing import NDArray
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.learning.graph import Laplacian
-from cppcl.optim.pacing.step import (
-    Coupling,
-    CurriculumTerm,
-    GraphCoupling,
-    PacingProblem,
-    PacingResult,
-    PacingSolver,
-    PrintedCoupling,
-    Regularizer,
-    RegularizerSign,
-    Selection,
-    check_options,
-    update_pacing,
-)
-
-MuScale = Literal["gamma", "constant"]
-"""Weight of a pair: in units of gamma and of pairs a sample, or the same at every gamma."""
+from cppcl.optim.pacing.coupling import GraphCoupling, PrintedCoupling
+from cppcl.optim.pacing.options import Pacing
+from cppcl.optim.pacing.problem import CurriculumTerm, PacingProblem
+from cppcl.optim.pacing.step import PacingResult, update_pacing
+from cppcl.optim.printed import Printed
 
 SELECTED = {"B": 0.9, "A": 0.999, "none": 0.0}
 """Every sample counts as selected when the least pacing variable exceeds this."""
@@ -56,36 +44,24 @@ class SelfPacing:
     ----------
     sizes : sequence of int
         Numbers of samples of the modalities, which are stacked in this order.
-    regularizer : {'B', 'A', 'none'}, default 'B'
-        Self-paced regulariser of the paper; 'none' counts every sample fully.
-    gamma0 : float, optional
-        First gamma; half the median of the first losses where None.
-    eta : float, default 1.3
-        Growth of gamma a round.
-    final_rounds : int, default 5
-        Rounds at constant gamma once every sample is selected.
+    options : Pacing, optional
+        What `cppcl.optim.pacing.options.Pacing` describes; its `curricula` count where there are
+        two modalities, sketches first.
+    printed : collection of str, optional
+        Forms that the paper prints, of those that concern pacing: the sign of regulariser B, the
+        coupling, and the weight of a pair, which is `mu` at every gamma there. Ours is
+        ``mu gamma`` times the modality's samples over its pairs, so that curricula keep their
+        influence as gamma grows and whatever the number of pairs.
     group_scale : (n,) array, optional
         E of regulariser A, see `cppcl.optim.pacing.problem.group_sizes`; ones where None.
     curricula : sequence of Curriculum or None, optional
         Ordered pairs of each modality.
-    mu : float, default 0.5
-        Weight of the curricula.
-    mu_scale : {'gamma', 'constant'}, default 'gamma'
-        'gamma' weighs each pair of a modality by ``mu gamma`` times its samples over its pairs,
-        so that curricula keep their influence as gamma grows and whatever the number of pairs.
-        'constant', as printed in the paper, weighs each pair by `mu`.
     laplacian : Laplacian, optional
         Graph over the samples; `step` then takes the codes that it compares.
     beta : float, default 1
         Weight of the graph.
-    coupling : {'trace', 'none', 'printed'}, default 'trace'
-        Whether the graph acts on the pacing variables, and in which form.
-    regularizer_sign : {'corrected', 'printed'}, default 'corrected'
-        Sign of regulariser B; that printed in the paper selects no sample.
-    selection : {'relaxed', 'binary'}, default 'relaxed'
-        Whether pacing variables lie between 0 and 1, or are either.
-    solver : str, default 'fista'
-        Solver of the pacing step, see `cppcl.optim.pacing.step.update_pacing`.
+    final_rounds : int, default 5
+        Rounds at constant gamma once every sample is selected.
 
     Attributes
     ----------
@@ -103,37 +79,19 @@ class SelfPacing:
     """
 
     sizes: Sequence[int]
-    regularizer: Regularizer = "B"
-    gamma0: float | None = None
-    eta: float = 1.3
-    final_rounds: int = 5
+    options: Pacing = field(default_factory=Pacing)
+    printed: Collection[Printed] = ()
     group_scale: NDArray[Any] | None = None
     curricula: Sequence[Curriculum | None] = ()
-    mu: float = 0.5
-    mu_scale: MuScale = "gamma"
     laplacian: Laplacian | None = None
     beta: float = 1.0
-    coupling: Coupling = "trace"
-    regularizer_sign: RegularizerSign = "corrected"
-    selection: Selection = "relaxed"
-    solver: PacingSolver = "fista"
+    final_rounds: int = 5
     v: NDArray[Any] = field(init=False)
     gamma: float | None = field(init=False, default=None)
     rounds_selected: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        check_options(
-            self.regularizer, self.coupling, self.selection, self.solver, self.regularizer_sign
-        )
-        if self.mu_scale not in get_args(MuScale):
-            raise InputError(f"mu_scale={self.mu_scale!r} is not one of {get_args(MuScale)}")
-        if self.gamma0 is not None and not (np.isfinite(self.gamma0) and self.gamma0 > 0):
-            raise InputError(
-                f"gamma0={self.gamma0} must be above 0 (or None for half the median loss); "
-                "to switch pacing off use regularizer='none'"
-            )
-        if not (np.isfinite(self.eta) and self.eta > 1):
-            raise InputError(f"eta={self.eta} must be above 1, so that gamma grows")
+        self.options.check_printed(self.printed)
         if self.curricula and len(self.curricula) != len(self.sizes):
             raise InputError(
                 f"curricula has {len(self.curricula)} entries for {len(self.sizes)} modalities; "
@@ -154,32 +112,36 @@ class SelfPacing:
             What the graph compares; needed where there is one.
         """
         if self.gamma is None:
-            half = 0.5 * float(np.median(losses)) if self.gamma0 is None else self.gamma0
-            self.gamma = max(half, 1e-12)
+            first = self.options.gamma0
+            self.gamma = max(0.5 * float(np.median(losses)) if first is None else first, 1e-12)
         start = self.v.astype(losses.dtype, copy=False)
         self.result: PacingResult = update_pacing(
-            self.problem(losses, codes), start=start, solver=self.solver, selection=self.selection
+            self.problem(losses, codes),
+            start=start,
+            solver=self.options.qp_solver,
+            selection=self.options.selection,
         )
         self.v = self.result.v
         return self.v
 
     def advance(self) -> bool:
         """Raise gamma, or count a final round; return whether the last of these is over."""
-        if self.regularizer == "none" or self.gamma is None:
+        regularizer = self.options.regularizer
+        if regularizer == "none" or self.gamma is None:
             return False
-        if float(self.v.min()) > SELECTED[self.regularizer]:
+        if float(self.v.min()) > SELECTED[regularizer]:
             self.rounds_selected += 1
         elif not self.rounds_selected:
-            self.gamma *= self.eta
+            self.gamma *= self.options.eta
         return self.rounds_selected > self.final_rounds
 
     def problem(self, losses: NDArray[Any], codes: NDArray[Any] | None = None) -> PacingProblem:
         """Joint objective as a function of the pacing variables, at the current gamma."""
-        if self.laplacian is None or self.coupling == "none" or not self.beta:
+        if self.laplacian is None or self.options.coupling == "none" or not self.beta:
             return self._problem(losses, None)
         if codes is None:
             raise InputError("codes is None, but the laplacian compares codes; give them")
-        form = PrintedCoupling if self.coupling == "printed" else GraphCoupling
+        form = PrintedCoupling if "coupling" in self.printed else GraphCoupling
         return self._problem(losses, form(self.laplacian, codes))
 
     def penalty(self) -> float:
@@ -192,17 +154,17 @@ class SelfPacing:
         curricula = self.curricula or [None] * len(self.rows)
         for rows, curriculum in zip(self.rows, curricula, strict=True):
             n_pairs = 0 if curriculum is None else curriculum.n_pairs
-            if curriculum is not None and n_pairs and self.mu:
+            if curriculum is not None and n_pairs and self.options.mu:
                 scale = gamma * (rows.stop - rows.start) / n_pairs
-                mu = self.mu * (scale if self.mu_scale == "gamma" else 1.0)
+                mu = self.options.mu * (1.0 if "pair_weight" in self.printed else scale)
                 terms.append(CurriculumTerm(rows, curriculum, mu))
         return PacingProblem(
             losses=losses,
-            regularizer=self.regularizer,
+            regularizer=self.options.regularizer,
             gamma=gamma,
             group_scale=self.group_scale,
             coupling=coupling,
             beta=self.beta,
             curricula=terms,
-            regularizer_sign=self.regularizer_sign,
+            printed_sign="sign" in self.printed,
         )

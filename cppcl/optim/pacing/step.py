@@ -4,51 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.errors import InputError
 from cppcl.optim.pacing.binary import check_binary, solve_binary
 from cppcl.optim.pacing.certificate import kkt_residual
-from cppcl.optim.pacing.coupling import Coupling, GraphCoupling, PrintedCoupling
 from cppcl.optim.pacing.fista import SMOOTHING, Effort, solve_by_fista
-from cppcl.optim.pacing.problem import (
-    CurriculumTerm,
-    GroupScale,
-    PacingProblem,
-    Regularizer,
-    RegularizerSign,
-    check_sign,
-    group_sizes,
-)
+from cppcl.optim.pacing.options import PacingSolver, Selection
+from cppcl.optim.pacing.problem import PacingProblem
 from cppcl.optim.pacing.programs import solve_by_cvxpy, solve_by_osqp
-
-__all__ = [
-    "PACING_SOLVERS",
-    "SMOOTHING",
-    "Coupling",
-    "CurriculumTerm",
-    "GraphCoupling",
-    "GroupScale",
-    "PacingProblem",
-    "PacingResult",
-    "PacingSolver",
-    "PrintedCoupling",
-    "Regularizer",
-    "RegularizerSign",
-    "Selection",
-    "check_options",
-    "group_sizes",
-    "update_pacing",
-]
-
-PacingSolver = Literal["fista", "osqp", "cvxpy"]
-"""Name of a solver of the pacing step."""
-
-Selection = Literal["relaxed", "binary"]
-"""Whether pacing variables lie between 0 and 1, or are either."""
+from cppcl.validation import check_choice
 
 PACING_SOLVERS = {"fista": solve_by_fista, "osqp": solve_by_osqp, "cvxpy": solve_by_cvxpy}
 """Solvers by name: from a problem, a start and an effort to a `Solution`."""
@@ -128,10 +95,8 @@ def update_pacing(
     InputError
         For a solver that is unknown or cannot take the problem.
     """
-    if solver not in get_args(PacingSolver):
-        raise InputError(f"qp_solver={solver!r} is not one of {get_args(PacingSolver)}")
-    if selection not in get_args(Selection):
-        raise InputError(f"selection={selection!r} is not one of {get_args(Selection)}")
+    check_choice("qp_solver", solver, PacingSolver)
+    check_choice("selection", selection, Selection)
     if selection == "binary":
         check_binary(problem)
     exact, dtype = problem.in_float64(), start.dtype
@@ -151,24 +116,3 @@ def update_pacing(
     # Better multipliers are not sought than what was asked for.
     residual = kkt_residual(exact, v, multipliers, tol=max(tol, 1e-6))
     return PacingResult(v, exact.value(v), n_iter, converged, residual, multipliers=multipliers)
-
-
-def check_options(
-    regularizer: Regularizer,
-    coupling: Coupling,
-    selection: Selection,
-    qp_solver: PacingSolver,
-    regularizer_sign: RegularizerSign = "corrected",
-) -> None:
-    """Refuse options that contradict each other, before any data are seen."""
-    check_sign(regularizer, regularizer_sign)
-    if selection == "binary" and regularizer != "A":
-        raise InputError(
-            f"selection='binary' is a form of regulariser A, not of {regularizer!r}; use "
-            "regularizer='A', or selection='relaxed'"
-        )
-    if coupling == "printed" and qp_solver != "fista":
-        raise InputError(
-            f"qp_solver={qp_solver!r} solves convex programs only, and coupling='printed' is not "
-            "convex; use qp_solver='fista', or coupling='trace'"
-        )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cppcl.datasets.table import Modality
+from cppcl.modality import Modality
 from cppcl.report.reproduction.data import (
     Claim,
     Figure,

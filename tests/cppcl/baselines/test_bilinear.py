@@ -5,7 +5,7 @@ from cppcl.baselines import Bilinear
 from cppcl.baselines.bilinear import ridge_inverse
 from cppcl.errors import InputError
 
-PLAIN = {"center": False, "unit_norm": False}
+PLAIN = {"preparation": {"center": False, "unit_norm": False}}
 
 
 def styled(n=40, noise=0.0, n_contents=None, seed=0):

@@ -7,7 +7,7 @@ from sklearn.cross_decomposition import CCA
 from cppcl.baselines import ClassCCA, RidgeCCA
 from cppcl.errors import InputError
 
-PLAIN = {"center": False, "unit_norm": False}
+PLAIN = {"preparation": {"center": False, "unit_norm": False}}
 
 
 def two_views(n=200, m_s=6, m_i=5, seed=0):
@@ -89,8 +89,8 @@ def test_pairs_may_come_in_any_order_with_samples_left_over():
 def test_class_cca_is_ridge_cca_where_classes_are_pairs():
     sketches, images = two_views(50)
     ids = np.arange(50)
-    of_class = ClassCCA(n_components=4).fit(sketches, images, ids, ids)
-    of_pairs = RidgeCCA(n_components=4).fit(sketches, images, ids, ids)
+    of_class = ClassCCA(preparation={"n_components": 4}).fit(sketches, images, ids, ids)
+    of_pairs = RidgeCCA(preparation={"n_components": 4}).fit(sketches, images, ids, ids)
     np.testing.assert_allclose(of_class.correlations_, of_pairs.correlations_, atol=1e-12)
     np.testing.assert_allclose(
         of_class.encode_sketches(sketches), of_pairs.encode_sketches(sketches), atol=1e-10

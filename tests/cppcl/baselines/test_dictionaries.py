@@ -127,7 +127,9 @@ def test_dictionaries_of_many_columns(method):
 
 def test_pairs_share_a_code_by_joint_dictionaries():
     views = two_views()
-    method = JDL(n_atoms=12, alpha=1e-3, n_rounds=40, center=False, unit_norm=False)
+    method = JDL(
+        n_atoms=12, alpha=1e-3, n_rounds=40, preparation={"center": False, "unit_norm": False}
+    )
     method.fit(*(unit(view) for view in views), PAIRS, PAIRS)
     D = np.hstack([method.sketch_dictionary_, method.image_dictionary_])
     stacked = np.hstack([unit(view) for view in views])

@@ -6,7 +6,7 @@ from sklearn.linear_model import Ridge
 from cppcl.baselines import Eigensketch
 from cppcl.errors import InputError
 
-PLAIN = {"center": False, "unit_norm": False}
+PLAIN = {"preparation": {"center": False, "unit_norm": False}}
 
 
 def faces(n=30, m_s=50, m_i=40, seed=0):

@@ -7,7 +7,7 @@ from sklearn.cross_decomposition import PLSSVD
 from cppcl.baselines import PLS
 from cppcl.errors import InputError
 
-PLAIN = {"center": False, "unit_norm": False}
+PLAIN = {"preparation": {"center": False, "unit_norm": False}}
 
 
 def two_views(n=80, m_s=6, m_i=9, seed=0):

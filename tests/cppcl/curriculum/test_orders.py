@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from cppcl.curriculum import AllPairs, Chain, ExplicitPairs
 from cppcl.curriculum.semiorder import Semiorder, order_by_scores
 from cppcl.errors import InputError
-from cppcl.optim.pacing.step import CurriculumTerm, PacingProblem, update_pacing
+from cppcl.optim.pacing.problem import CurriculumTerm, PacingProblem
+from cppcl.optim.pacing.step import update_pacing
 
 
 def random_order(seed: int, n: int = 14) -> tuple[Semiorder, np.ndarray]:

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.errors import InputError
 from cppcl.learning.cprl import CPRL
+from tests.nested import nested
 
 
 def two_views(n_train=200, n_test=150, N=30, m=60, noise=0.5, seed=0):
@@ -38,7 +40,7 @@ def small(dtype=np.float64, seed=0):
 
 
 def fitted(dtype=np.float64, **options):
-    return CPRL(**{"n_atoms": 4, "n_rounds": 3, **options}).fit(*small(dtype))
+    return CPRL(**nested(**{"n_atoms": 4, "n_rounds": 3, **options})).fit(*small(dtype))
 
 
 @pytest.mark.parametrize("regularizer", ["B", "A", "none"])
@@ -46,7 +48,13 @@ def fitted(dtype=np.float64, **options):
 def test_retrieval_beats_raw_cosine_by_far(regularizer, atom_start):
     (sketches, images), (queries, gallery) = two_views()
     names = [f"pair {k}" for k in range(len(sketches))]
-    model = CPRL(n_atoms=40, alpha=0.02, beta=0.3, regularizer=regularizer, atom_start=atom_start)
+    model = CPRL(
+        n_atoms=40,
+        alpha=0.02,
+        beta=0.3,
+        pacing={"regularizer": regularizer},
+        initialization={"atom_start": atom_start},
+    )
     model.fit(sketches, images, names, names)
     score = rank_1(model.encode_sketches(queries), model.encode_images(gallery))
     assert rank_1(queries, gallery) < 0.05
@@ -56,7 +64,7 @@ def test_retrieval_beats_raw_cosine_by_far(regularizer, atom_start):
 def test_independent_dictionaries_without_graph_are_no_better_than_chance():
     (sketches, images), (queries, gallery) = two_views()
     names = np.arange(len(sketches))
-    model = CPRL(n_atoms=40, alpha=0.02, beta=0.0, initialization="independent")
+    model = CPRL(n_atoms=40, alpha=0.02, beta=0.0, initialization={"dictionaries": "independent"})
     model.fit(sketches, images, names, names)
     assert rank_1(model.encode_sketches(queries), model.encode_images(gallery)) < 0.05
 
@@ -87,7 +95,7 @@ def test_arrays_restore_the_same_encodings(options, dtype):
     F, G, *_ = small(dtype)
     arrays = model.to_arrays()
     assert all(isinstance(array, np.ndarray) for array in arrays.values())
-    again = CPRL(n_atoms=4, n_rounds=3, **options).from_arrays(arrays)
+    again = CPRL(**nested(n_atoms=4, n_rounds=3, **options)).from_arrays(arrays)
     np.testing.assert_array_equal(again.encode_sketches(F), model.encode_sketches(F))
     np.testing.assert_array_equal(again.encode_images(G), model.encode_images(G))
     assert again.history_.keys() == model.history_.keys()
@@ -122,7 +130,7 @@ def test_precision_is_kept_and_codes_are_float32(dtype):
     seed=st.integers(0, 9),
 )
 def test_atoms_stay_in_the_ball_and_codes_finite(n_atoms, regularizer, seed):
-    model = CPRL(n_atoms=n_atoms, regularizer=regularizer, n_rounds=2, seed=seed)
+    model = CPRL(n_atoms=n_atoms, n_rounds=2, seed=seed, pacing={"regularizer": regularizer})
     model.fit(*small(seed=seed))
     for D in (model.sketch_dictionary_, model.image_dictionary_):
         assert D.shape[0] == n_atoms
@@ -137,22 +145,26 @@ def test_links_replace_labels():
     F, G, *_ = small()
     nobody = list("vwxyz"), list("abcdef")
     links = sparse.csr_array(np.eye(5, 6))
-    by_links = CPRL(n_atoms=4, n_rounds=3, normalize="none").fit(F, G, *nobody, links=links)
-    by_label = CPRL(n_atoms=4, n_rounds=3, normalize="none").fit(F, G, range(5), range(6))
+    by_links = CPRL(n_atoms=4, n_rounds=3, printed=["unscaled_graph"]).fit(
+        F, G, *nobody, links=links
+    )
+    by_label = CPRL(n_atoms=4, n_rounds=3, printed=["unscaled_graph"]).fit(
+        F, G, range(5), range(6)
+    )
     np.testing.assert_allclose(by_links.sketch_dictionary_, by_label.sketch_dictionary_)
 
 
-@pytest.mark.parametrize("side", ["sketch", "image"])
-def test_one_curriculum_may_take_part_alone(side):
+@pytest.mark.parametrize("modality", ["sketch", "image"])
+def test_one_curriculum_may_take_part_alone(modality):
     given = {
         "sketch_curriculum": ExplicitPairs(np.array([[0, 1], [2, 3]]), len(small()[0])),
         "image_curriculum": ExplicitPairs(np.array([[4, 5], [1, 3]]), len(small()[1])),
     }
-    options = {"n_atoms": 4, "n_rounds": 3, "mu": 5.0}
-    chosen = CPRL(**options, curricula=side).fit(*small(), **given)
-    name = f"{side}_curriculum"
-    alone = CPRL(**options).fit(*small(), **{name: given[name]})
-    both = CPRL(**options).fit(*small(), **given)
+    model = CPRL(n_atoms=4, n_rounds=3, pacing={"mu": 5.0})
+    both = clone(model).fit(*small(), **given)
+    name = f"{modality}_curriculum"
+    alone = clone(model).fit(*small(), **{name: given[name]})
+    chosen = model.set_params(pacing__curricula=modality).fit(*small(), **given)
     for pacing in ("sketch_pacing_", "image_pacing_"):
         np.testing.assert_array_equal(getattr(chosen, pacing), getattr(alone, pacing))
     assert not np.array_equal(chosen.sketch_dictionary_, both.sketch_dictionary_)
@@ -161,12 +173,15 @@ def test_one_curriculum_may_take_part_alone(side):
 def test_curricula_change_what_is_learned():
     pairs = ExplicitPairs(np.array([[0, 1], [2, 3]]), 5)
     plain = fitted()
-    guided = CPRL(n_atoms=4, n_rounds=3, mu=5.0).fit(*small(), sketch_curriculum=pairs)
+    guided = CPRL(n_atoms=4, n_rounds=3, pacing={"mu": 5.0}).fit(*small(), sketch_curriculum=pairs)
     assert pairs.value(guided.sketch_pacing_) <= pairs.value(plain.sketch_pacing_)
     assert not np.array_equal(guided.sketch_pacing_, plain.sketch_pacing_)
-    ignored = CPRL(n_atoms=4, n_rounds=3, mu=0.0).fit(*small(), sketch_curriculum=pairs)
+    ignored = CPRL(n_atoms=4, n_rounds=3, pacing={"mu": 0.0}).fit(
+        *small(), sketch_curriculum=pairs
+    )
     np.testing.assert_array_equal(
-        ignored.sketch_pacing_, CPRL(n_atoms=4, n_rounds=3, mu=0.0).fit(*small()).sketch_pacing_
+        ignored.sketch_pacing_,
+        CPRL(n_atoms=4, n_rounds=3, pacing={"mu": 0.0}).fit(*small()).sketch_pacing_,
     )
 
 
@@ -179,11 +194,13 @@ def test_centred_codes_have_mean_zero_on_the_training_samples():
 
 
 def test_every_option_is_annotated_and_has_a_plain_default():
-    hints = get_type_hints(CPRL.__init__)
-    for name, parameter in list(inspect.signature(CPRL.__init__).parameters.items())[1:]:
-        assert name in hints
-        assert parameter.kind is parameter.KEYWORD_ONLY
-        json.dumps(parameter.default)
+    parameters = inspect.signature(CPRL).parameters
+    assert len(parameters) <= 12
+    assert parameters.keys() <= get_type_hints(CPRL).keys()
+    assert {parameter.kind for parameter in parameters.values()} == {
+        inspect.Parameter.KEYWORD_ONLY
+    }
+    assert json.loads(json.dumps(CPRL().options())) == CPRL().options() | {"printed": []}
 
 
 @pytest.mark.parametrize(
@@ -198,13 +215,15 @@ def test_every_option_is_annotated_and_has_a_plain_default():
         ("eta", 1.0),
         ("n_rounds", 0),
         ("mu", -1.0),
-        ("l1_weight", "v"),
         ("coupling", "product"),
         ("selection", "hard"),
         ("qp_solver", "simplex"),
-        ("dictionary_solver", "primal"),
+        ("printed", ["signs"]),
+        ("printed", "sign"),
+        ("printed", ["sign", "sign"]),
+        ("pacing", 3),
         ("normalize", "rows"),
-        ("initialization", "random"),
+        ("dictionaries", "random"),
         ("atom_start", "zeros"),
         ("n_initial_rounds", -1),
         ("code_ridge", -1.0),
@@ -215,19 +234,23 @@ def test_every_option_is_annotated_and_has_a_plain_default():
 )
 def test_options_out_of_range_are_named(option, value):
     with pytest.raises(InputError, match=option):
-        CPRL(**{option: value})
+        CPRL(**nested(**{option: value}))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"selection": "binary"}, "use regularizer='A'"),
-        ({"coupling": "printed", "qp_solver": "osqp"}, "use qp_solver='fista'"),
+        ({"printed": ["coupling"], "qp_solver": "osqp"}, "use qp_solver='fista'"),
+        ({"printed": ["sign"], "regularizer": "A"}, "regularizer='B'"),
+        ({"printed": ["unscaled_graph"], "normalize": "sym"}, "normalize='sym'"),
+        ({"printed": ["dense_graph"], "within": "knn"}, "within='knn'"),
+        ({"device": "cuda"}, "code_solver='gradient'"),
     ],
 )
 def test_contradicting_options_are_refused_with_the_mend(options, message):
     with pytest.raises(InputError, match=message):
-        CPRL(**options)
+        CPRL(**nested(**options))
 
 
 def test_binary_selection_paces_by_zeros_and_ones():
@@ -248,7 +271,7 @@ def test_solvers_of_the_pacing_step_learn_the_same(qp_solver):
 
 
 def test_printed_coupling_paces_otherwise():
-    one, other = fitted(n_rounds=3), fitted(n_rounds=3, coupling="printed")
+    one, other = fitted(n_rounds=3), fitted(n_rounds=3, printed=["coupling"])
     assert np.abs(other.image_pacing_ - one.image_pacing_).max() > 0.01
 
 
@@ -257,19 +280,19 @@ def test_dual_dictionary_step_learns_as_well_and_is_refused_for_many_atoms():
     names = np.arange(len(sketches))
     options = {"n_atoms": 20, "alpha": 0.02, "n_rounds": 5}
     one, other = (
-        CPRL(**options, dictionary_solver=solver).fit(sketches, images, names, names)
-        for solver in ("gradient", "dual")
+        CPRL(**options, printed=printed).fit(sketches, images, names, names)
+        for printed in ([], ["dual"])
     )
     finals = [model.history_["reconstruction_objective"][-1] for model in (one, other)]
     assert finals[1] == pytest.approx(finals[0], rel=0.02)
     assert not np.array_equal(one.sketch_dictionary_, other.sketch_dictionary_)
-    with pytest.raises(InputError, match="sketch_features: dictionary_solver='dual' needs"):
-        fitted(n_atoms=5, dictionary_solver="dual")
+    with pytest.raises(InputError, match=r"sketch_features: .*dual"):
+        fitted(n_atoms=5, printed=["dual"])
 
 
 def test_correlated_start_without_pairs_is_refused():
     with pytest.raises(InputError, match="joint"):
-        fitted(initialization="independent", atom_start="correlated")
+        fitted(dictionaries="independent", atom_start="correlated")
 
 
 @pytest.mark.parametrize(

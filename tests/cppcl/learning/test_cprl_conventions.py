@@ -14,32 +14,40 @@ from sklearn.base import clone
 import cppcl
 from cppcl.errors import InputError, NotFittedError
 from cppcl.learning.cprl import CPRL
+from cppcl.learning.options import Coding, Graph, Initialization  # noqa: F401 (eval)
 from cppcl.learning.preparation import Preparation
+from cppcl.optim.pacing.options import Pacing  # noqa: F401 (eval)
+from tests.nested import nested
 
 COMPANIONS = {
-    ("selection", "binary"): {"regularizer": "A"},
-    ("device", "cuda"): {"code_solver": "gradient"},
+    ("pacing__selection", "binary"): {"pacing__regularizer": "A"},
+    ("device", "cuda"): {"coding__code_solver": "gradient"},
 }
 """Options that a value needs beside it."""
 
 
-def other_values():
-    """Each option with values that are not its default."""
-    hints = get_type_hints(CPRL.__init__)
-    for name, parameter in inspect.signature(CPRL).parameters.items():
-        default, hint = parameter.default, hints[name]
+def option_values(kind, prefix=""):
+    """Each option, by ``group__option``, with values that are not its default."""
+    hints, defaults = get_type_hints(kind), kind().get_params(deep=False)
+    for name, default in defaults.items():
+        hint = hints[name]
+        if name in kind.groups():
+            yield from option_values(hint, f"{name}__")
+            continue
         if get_origin(hint) is Literal:
             values = [choice for choice in get_args(hint) if choice != default]
+        elif get_origin(hint) is tuple:
+            values = [("sign",), ("l1", "dual")]
         elif hint is bool:
             values = [not default]
         elif hint is str:
             values = ["cuda"]
         else:
             values = [3 if default is None else default * 2 + 1]
-        yield from ((name, value) for value in values)
+        yield from ((prefix + name, value) for value in values)
 
 
-OTHER = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 3, "n_components": 3, "whiten": True, "seed": 7}
+OTHER = nested(n_atoms=4, alpha=0.01, n_rounds=3, n_components=3, whiten=True, seed=7)
 
 
 def data(seed=0):
@@ -62,23 +70,29 @@ def test_importing_the_package_loads_neither_numpy_nor_the_class():
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize(("name", "value"), list(other_values()))
+@pytest.mark.parametrize(("name", "value"), list(option_values(CPRL)))
 def test_an_option_is_returned_as_it_was_given_and_copied(name, value):
     given = COMPANIONS.get((name, value), {}) | {name: value}
-    model = CPRL(**given)
-    assert getattr(model, name) is value
-    assert model.get_params() == model.get_params(deep=False) == CPRL().get_params() | given
-    assert list(model.get_params()) == list(inspect.signature(CPRL).parameters)
-    assert clone(model).get_params() == model.get_params()
-    assert CPRL().set_params(**given).get_params() == model.get_params()
-    assert eval(repr(model)).get_params() == model.get_params()
+    model = CPRL().set_params(**given)
+    assert model.get_params()[name] is value
+    *group, option = name.split("__")
+    assert getattr(getattr(model, *group) if group else model, option) is value
+    assert list(model.get_params(deep=False)) == list(inspect.signature(CPRL).parameters)
+    for again in (clone(model), CPRL(**model.options()), eval(repr(model))):
+        assert again.options() == model.options()
+        assert again.get_params()[name] == value
+    assert CPRL().options() == CPRL().set_params(**given).set_params(**defaults(given)).options()
+
+
+def defaults(names):
+    return {name: CPRL().get_params()[name] for name in names}
 
 
 def test_a_clone_has_the_options_and_is_not_fitted():
-    model = CPRL(n_atoms=4, n_rounds=2, ridge=0.1).fit(*data())
+    model = CPRL(n_atoms=4, n_rounds=2, preparation={"ridge": 0.1}).fit(*data())
     again = clone(model)
     assert type(again) is CPRL
-    assert again.get_params() == model.get_params()
+    assert again.options() == model.options()
     with pytest.raises(NotFittedError):
         again.encode_sketches(data()[0])
     assert not hasattr(again, "history_")
@@ -90,29 +104,32 @@ def test_a_clone_has_the_options_and_is_not_fitted():
 
 def test_options_that_are_set_are_used_and_checked():
     model = CPRL(n_atoms=4, n_rounds=2)
-    assert model.set_params(alpha=0.01, whiten=True) is model
-    assert (model.alpha, model.whiten, model.n_atoms) == (0.01, True, 4)
-    expected = CPRL(n_atoms=4, n_rounds=2, alpha=0.01, whiten=True).fit(*data())
+    assert model.set_params(alpha=0.01, preparation__whiten=True) is model
+    assert (model.alpha, model.preparation.whiten, model.n_atoms) == (0.01, True, 4)
+    expected = CPRL(n_atoms=4, n_rounds=2, alpha=0.01, preparation={"whiten": True}).fit(*data())
     np.testing.assert_array_equal(
         model.fit(*data()).sketch_dictionary_, expected.sketch_dictionary_
     )
-    before = model.get_params()
+    before = model.options()
     for wrong, message in (
         ({"beta": 3.0, "alpha": -1}, "alpha=-1"),
-        ({"beta": 3.0, "ridge": -1}, "ridge=-1"),
-        ({"beta": 3.0, "selection": "binary"}, "regularizer='A'"),
+        ({"beta": 3.0, "preparation__ridge": -1}, "ridge=-1"),
+        ({"beta": 3.0, "pacing__selection": "binary"}, "regularizer='A'"),
+        ({"beta": 3.0, "pacing__etta": 2}, "pacing has no option 'etta'; did you mean 'eta'"),
+        ({"beta": 3.0, "pacign__eta": 2}, "CPRL has no option 'pacign'; did you mean 'pacing'"),
+        ({"beta": 3.0, "pacing": {"etta": 2}}, "did you mean 'eta'"),
         ({"beta": 3.0, "alhpa": 1}, "CPRL has no option 'alhpa'; did you mean 'alpha'"),
     ):
         with pytest.raises(InputError, match=message):
             model.set_params(**wrong)
-        assert model.get_params() == before
+        assert model.options() == before
 
 
 def test_options_are_checked_together_with_those_that_stay():
-    model = CPRL(regularizer="A").set_params(selection="binary")
+    model = CPRL(pacing={"regularizer": "A"}).set_params(pacing__selection="binary")
     with pytest.raises(InputError, match="regularizer='A'"):
-        model.set_params(regularizer="B")
-    model.set_params(regularizer="B", selection="relaxed")
+        model.set_params(pacing__regularizer="B")
+    model.set_params(pacing__regularizer="B", pacing__selection="relaxed")
 
 
 def test_setting_options_keeps_what_was_learned():
@@ -123,11 +140,10 @@ def test_setting_options_keeps_what_was_learned():
 
 
 def test_fitting_returns_the_model_and_leaves_its_options():
-    options = {"n_atoms": 4, "n_rounds": 2, "gamma0": None, "n_components": None}
-    model = CPRL(**options)
-    before = model.get_params()
+    model = CPRL(n_atoms=4, n_rounds=2)
+    before = model.options()
     assert model.fit(*data()) is model
-    assert model.get_params() == before
+    assert model.options() == before
 
 
 def test_everything_that_is_learned_has_a_name_that_says_so():
@@ -136,7 +152,7 @@ def test_everything_that_is_learned_has_a_name_that_says_so():
     assert not any(hasattr(model, name) for name in unfitted)
     model.fit(*data())
     public = {name for name in vars(model) if not name.startswith("_")}
-    assert public - model.get_params().keys() == {"history_"}
+    assert public - model.get_params(deep=False).keys() == {"history_"}
     assert unfitted | {"history_"} == {
         "history_",
         "sketch_dictionary_",
@@ -149,7 +165,7 @@ def test_everything_that_is_learned_has_a_name_that_says_so():
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was():
-    model = CPRL(n_atoms=4, n_rounds=2, whiten=True).fit(*data())
+    model = CPRL(n_atoms=4, n_rounds=2, preparation={"whiten": True}).fit(*data())
     before = {name: array.tobytes() for name, array in model.to_arrays().items()}
     F, G, labels, _ = data(seed=1)
     with pytest.raises(InputError, match="no variance"):
@@ -171,6 +187,7 @@ def test_the_text_of_a_model_is_the_call_that_makes_it():
     assert repr(CPRL()) == "CPRL()"
     assert repr(CPRL(seed=3, alpha=0.01)) == "CPRL(alpha=0.01, seed=3)"
     assert repr(CPRL(beta=1)) == "CPRL(beta=1)"
+    assert repr(CPRL(pacing={"eta": 2.0})) == "CPRL(pacing=Pacing(eta=2.0))"
     assert repr(CPRL(**OTHER)).startswith("CPRL(n_atoms=4, alpha=0.01, n_rounds=3,")
 
 
@@ -211,9 +228,9 @@ def test_preparation_keeps_to_the_same_conventions():
 )
 def test_options_of_another_type_are_named_with_the_mend(option, value, message):
     with pytest.raises(InputError, match=message):
-        CPRL(**{option: value})
+        CPRL(**nested(**{option: value}))
 
 
 def test_numbers_of_numpy_are_numbers():
-    model = CPRL(n_atoms=np.int64(4), alpha=np.float32(0.01), center_codes=np.True_)
+    model = CPRL(n_atoms=np.int64(4), alpha=np.float32(0.01), coding={"center_codes": np.True_})
     assert model.get_params()["n_atoms"] == 4

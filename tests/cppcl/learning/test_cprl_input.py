@@ -22,7 +22,7 @@ LABELS = list("aabbccd"), list("abbccceef")
 
 def fit(F=None, G=None, sketch_labels=LABELS[0], image_labels=LABELS[1], *args, **options):
     F, G = features()[0] if F is None else F, features()[1] if G is None else G
-    model = CPRL(n_atoms=4, n_rounds=3, n_initial_rounds=2)
+    model = CPRL(n_atoms=4, n_rounds=3, initialization={"n_initial_rounds": 2})
     return model.fit(F, G, sketch_labels, image_labels, *args, **options)
 
 
@@ -133,7 +133,9 @@ def test_a_single_sample_does_not_train_but_is_encoded(side):
 
 
 def test_more_atoms_than_samples_are_allowed():
-    model = CPRL(n_atoms=30, n_rounds=3, n_initial_rounds=2).fit(*features(), *LABELS)
+    model = CPRL(n_atoms=30, n_rounds=3, initialization={"n_initial_rounds": 2}).fit(
+        *features(), *LABELS
+    )
     assert model.sketch_dictionary_.shape == (30, 6)
     assert np.isfinite(model.encode_images(features()[1])).all()
 
@@ -142,7 +144,9 @@ def test_a_row_without_direction_has_a_zero_code_and_hurts_no_other():
     """The norm of a row of zeros cannot be 1; centred, that is a row equal to the mean."""
     F, G = features()
     F[2] = 0
-    model = CPRL(n_atoms=4, n_rounds=3, center=False, alpha=0.01).fit(F, G, *LABELS)
+    model = CPRL(n_atoms=4, n_rounds=3, alpha=0.01, preparation={"center": False}).fit(
+        F, G, *LABELS
+    )
     assert all(np.isfinite(array).all() for array in model.to_arrays().values())
     codes = model.encode_sketches(F)
     assert (codes[2] == 0).all()
@@ -233,8 +237,8 @@ def test_pairs_are_links_and_labels_alike():
     image_labels = [f"image {row}" for row in range(L)]
     for sketch, image in pairs:
         sketch_labels[sketch] = image_labels[image] = f"pair {sketch}"
-    one = CPRL(n_atoms=4, n_rounds=3, normalize="none", beta=0.5)
-    other = CPRL(n_atoms=4, n_rounds=3, normalize="none", beta=0.5)
+    one = CPRL(n_atoms=4, n_rounds=3, beta=0.5, printed=["unscaled_graph"])
+    other = CPRL(n_atoms=4, n_rounds=3, beta=0.5, printed=["unscaled_graph"])
     one.fit(F, G, links=links)
     other.fit(F, G, sketch_labels, image_labels)
     np.testing.assert_allclose(one.sketch_dictionary_, other.sketch_dictionary_, atol=1e-9)

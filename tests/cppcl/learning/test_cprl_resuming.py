@@ -8,6 +8,7 @@ import pytest
 from cppcl.curriculum import ExplicitPairs
 from cppcl.errors import InputError, ResumeError
 from cppcl.learning.cprl import CPRL
+from tests.nested import nested
 
 PAIRS = ExplicitPairs(np.array([[0, 1], [2, 3], [5, 4]]), 12)
 N_ROUNDS = 14
@@ -20,7 +21,7 @@ MODELS = {
     "ending early": {"gamma0": 1.0, "eta": 4.0},
     "binary": {"regularizer": "A", "selection": "binary"},
     "centred codes": {"center_codes": True, "whiten": True},
-    "gradient": {"code_solver": "gradient", "l1_weight": "none"},
+    "gradient": {"code_solver": "gradient", "printed": ["l1"]},
 }
 
 
@@ -32,7 +33,9 @@ def data(dtype=np.float64, seed=0):
 
 
 def make(**options):
-    return CPRL(**{"n_atoms": 30, "alpha": 0.05, "n_rounds": N_ROUNDS, "eta": 1.1} | options)
+    return CPRL(
+        **nested(**{"n_atoms": 30, "alpha": 0.05, "n_rounds": N_ROUNDS, "eta": 1.1} | options)
+    )
 
 
 def stored(arrays):

@@ -6,7 +6,7 @@ from sklearn.decomposition import sparse_encode
 from sklearn.linear_model import Ridge
 
 from cppcl import CPRL
-from cppcl.baselines.class_cca import ClassCCA
+from cppcl.baselines.canonical import ClassCCA
 from cppcl.errors import InputError
 from cppcl.learning.graph import Laplacian
 from cppcl.learning.soft_links import (
@@ -17,6 +17,7 @@ from cppcl.learning.soft_links import (
 )
 from cppcl.optim.codes import encode
 from cppcl.retrieval.metrics import evaluate
+from tests.nested import nested
 
 
 def test_group_codes_are_means_of_groups_in_both_modalities():
@@ -117,7 +118,9 @@ OPTIONS = {
 
 def fitted(**options):
     (sketches, images), labels = noisy_classes()
-    return CPRL(**OPTIONS | options).fit(sketches[:80], images[:80], labels[:80], labels[:80])
+    return CPRL(**nested(**OPTIONS | options)).fit(
+        sketches[:80], images[:80], labels[:80], labels[:80]
+    )
 
 
 def mean_average_precision(model):
@@ -146,13 +149,13 @@ def test_linear_links_need_no_labels_and_survive_storage():
     (sketches, images), labels = noisy_classes()
     links = np.equal.outer(labels[:80], labels[:80]) * 1.0
     options = OPTIONS | {"soft_links": 1e6, "link_model": "linear"}
-    model = CPRL(**options).fit(sketches[:80], images[:80], links=links)
+    model = CPRL(**nested(**options)).fit(sketches[:80], images[:80], links=links)
     prediction = model.to_arrays()["code_prediction"]
-    alone = CPRL(**OPTIONS).fit(sketches[:80], images[:80], links=links)
+    alone = CPRL(**nested(**OPTIONS)).fit(sketches[:80], images[:80], links=links)
     expected = alone.encode_sketches(sketches[80:]) @ prediction
     found = model.encode_sketches(sketches[80:])
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
-    again = CPRL(**model.get_params()).from_arrays(model.to_arrays())
+    again = CPRL(**model.options()).from_arrays(model.to_arrays())
     np.testing.assert_array_equal(again.encode_sketches(sketches[80:]), found)
 
 
@@ -163,7 +166,7 @@ def test_soft_links_survive_storage_and_change_no_training():
     for name, array in plain.to_arrays().items():
         np.testing.assert_array_equal(array, arrays[name])
     assert "image_group_codes" not in plain.to_arrays()
-    again = CPRL(**model.get_params()).from_arrays(arrays)
+    again = CPRL(**model.options()).from_arrays(arrays)
     (sketches, images), _ = noisy_classes()
     np.testing.assert_array_equal(again.encode_images(images), model.encode_images(images))
     centred = model.encode_sketches(sketches[:80])
@@ -174,13 +177,13 @@ def test_soft_links_need_labels():
     (sketches, images), labels = noisy_classes()
     links = np.equal.outer(labels[:80], labels[:80]) * 1.0
     with pytest.raises(InputError, match=r"soft_links=1\.0 needs sketch_labels and image_labels"):
-        CPRL(**OPTIONS, soft_links=1.0).fit(sketches[:80], images[:80], links=links)
-    given = CPRL(**OPTIONS, soft_links=1.0).fit(
+        CPRL(**nested(**OPTIONS, soft_links=1.0)).fit(sketches[:80], images[:80], links=links)
+    given = CPRL(**nested(**OPTIONS, soft_links=1.0)).fit(
         sketches[:80], images[:80], labels[:80], labels[:80], links=links
     )
     assert given.to_arrays()["sketch_group_codes"].shape == (4, 4)
     with pytest.raises(InputError, match=r"soft_links=1\.0: no label occurs in both"):
-        CPRL(**OPTIONS, soft_links=1.0).fit(
+        CPRL(**nested(**OPTIONS, soft_links=1.0)).fit(
             sketches[:80], images[:80], labels[:80], labels[:80] + 10, links=links
         )
 
@@ -196,7 +199,7 @@ def test_class_cca_may_do_the_same():
     expected = (codes[1] + 2 * soft_targets(codes[1], means[1], means[0], 0.3)) / 3
     np.testing.assert_allclose(linked.encode_images(images), expected, rtol=1e-9)
     assert mean_average_precision(linked) > mean_average_precision(plain) + 0.02
-    again = ClassCCA(**linked.get_params()).from_arrays(linked.to_arrays())
+    again = ClassCCA(**linked.options()).from_arrays(linked.to_arrays())
     np.testing.assert_array_equal(again.encode_images(images), linked.encode_images(images))
     with pytest.raises(InputError, match=r"soft_links=2\.0 is for classes"):
         linked.fit(*training, links=np.eye(80))
@@ -213,4 +216,4 @@ def test_class_cca_may_do_the_same():
 )
 def test_options_out_of_range_are_refused(option, value, message):
     with pytest.raises(InputError, match=message):
-        CPRL(**{option: value})
+        CPRL(**nested(**{option: value}))

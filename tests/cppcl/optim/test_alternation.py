@@ -9,8 +9,8 @@ from cppcl.errors import InputError
 from cppcl.learning.graph import Laplacian
 from cppcl.optim.alternation import Training
 from cppcl.optim.dictionary import project_atoms
-from cppcl.optim.pacing.step import group_sizes
-from cppcl.optim.training_options import TrainingOptions
+from cppcl.optim.pacing.options import Pacing
+from cppcl.optim.pacing.problem import group_sizes
 
 K, L, N = 14, 18, 10
 
@@ -23,17 +23,8 @@ def training(seed, *, curricula=True, dtype=np.float64, **options):
         F = rng.standard_normal((4, m))[of_side] + 0.7 * rng.standard_normal((len(of_side), m))
         features.append((F / np.linalg.norm(F, axis=1, keepdims=True)).astype(dtype))
     pairs = [np.array([rng.permutation(n)[:2] for _ in range(10)]) for n in (K, L)]
-    settings = {
-        "alpha": 0.05,
-        "beta": 0.5,
-        "regularizer": "B",
-        "gamma0": None,
-        "eta": 1.3,
-        "n_rounds": 12,
-        "mu": 0.5,
-        "l1_weight": "v2",
-        "coupling": "trace",
-    } | options
+    settings = {"alpha": 0.05, "beta": 0.5, "n_rounds": 12} | options
+    pacing = {name: settings.pop(name) for name in Pacing.option_names() if name in settings}
     return Training(
         features=tuple(features),
         dictionaries=[
@@ -44,7 +35,8 @@ def training(seed, *, curricula=True, dtype=np.float64, **options):
         curricula=tuple(
             ExplicitPairs(p, n) if curricula else None for p, n in zip(pairs, (K, L), strict=True)
         ),
-        options=TrainingOptions(**settings),
+        pacing_options=Pacing(**pacing),
+        **settings,
     )
 
 
@@ -52,12 +44,12 @@ def training(seed, *, curricula=True, dtype=np.float64, **options):
 @given(
     seed=st.integers(0, 99),
     regularizer=st.sampled_from(["A", "B", "none"]),
-    l1_weight=st.sampled_from(["v2", "none"]),
+    printed=st.sampled_from([(), ("l1",)]),
     beta=st.sampled_from([0.0, 0.5, 10.0]),
     mu=st.sampled_from([0.0, 0.5]),
 )
-def test_no_block_step_raises_the_full_objective(seed, regularizer, l1_weight, beta, mu):
-    state = training(seed, regularizer=regularizer, l1_weight=l1_weight, beta=beta, mu=mu)
+def test_no_block_step_raises_the_full_objective(seed, regularizer, printed, beta, mu):
+    state = training(seed, regularizer=regularizer, printed=printed, beta=beta, mu=mu)
     state.step_codes()
     state.pacing.gamma = 0.3
     rng = np.random.default_rng(seed)
@@ -79,12 +71,12 @@ def test_no_block_step_raises_the_full_objective(seed, regularizer, l1_weight, b
 
 @pytest.mark.parametrize("regularizer", ["A", "B", "none"])
 def test_the_objective_is_the_sum_written_in_the_paper(regularizer):
-    state = training(0, regularizer=regularizer, l1_weight="none")
+    state = training(0, regularizer=regularizer, printed=("l1",))
     rng = np.random.default_rng(1)
     state.codes, state.pacing.v = rng.standard_normal(state.codes.shape), rng.random(K + L)
     state.pacing.gamma = 0.7
     v, C = state.v, state.codes
-    expected = state.options.alpha * np.abs(C).sum()
+    expected = state.alpha * np.abs(C).sum()
     for F, D, rows in zip(state.features, state.dictionaries, state.rows, strict=True):
         expected += np.linalg.norm((F - C[rows] @ D).T @ np.diag(v[rows])) ** 2
     dense = state.laplacian.apply(np.eye(K + L))
@@ -142,10 +134,10 @@ def test_curricula_make_marked_samples_wait():
 
 
 def test_printed_l1_leaves_slow_samples_without_codes():
-    printed = training(0, l1_weight="none", gamma0=1e-3, n_rounds=1, alpha=0.1)
+    printed = training(0, printed=("l1",), gamma0=1e-3, n_rounds=1, alpha=0.1)
     printed.run(np.random.default_rng(0))
     assert not printed.codes.any()
-    weighted = training(0, l1_weight="v2", gamma0=1e-3, n_rounds=1, alpha=0.1)
+    weighted = training(0, gamma0=1e-3, n_rounds=1, alpha=0.1)
     weighted.run(np.random.default_rng(0))
     assert weighted.codes.any(axis=1).all()
 
@@ -168,7 +160,7 @@ def test_float32_is_kept():
 
 
 def test_shadow_losses_are_those_of_codes_without_graph_at_full_weight():
-    state = training(4, pacing_loss="shadow", l1_weight="none", beta=5.0)
+    state = training(4, printed=("l1", "shadow_loss"), beta=5.0)
     state.pacing.v = np.full(K + L, 1e-3)
     state.step_codes()
     assert not state.codes.any()
@@ -220,9 +212,9 @@ def test_scaling_features_scales_the_alternation(factor):
     """
 
     def alternate(s):
-        state = training(5, alpha=0.05 * s, gamma0=0.2 * s * s, mu_scale="gamma")
+        state = training(5, alpha=0.05 * s, gamma0=0.2 * s * s)
         state.features = tuple(F * s for F in state.features)
-        state.pacing.gamma = state.options.gamma0
+        state.pacing.gamma = state.pacing_options.gamma0
         state.step_codes()
         for _ in range(3):
             state.step_pacing()

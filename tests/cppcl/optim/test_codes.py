@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from cppcl.errors import ConvergenceWarning, InputError
 from cppcl.learning.affinity import within_weights
 from cppcl.learning.graph import Laplacian
-from cppcl.optim.codes import CodeBlock, CodeProblem, CodeSolver, encode, update_codes
-from cppcl.optim.terms import largest_eigenvalue
+from cppcl.optim.code_problem import CodeProblem
+from cppcl.optim.codes import CodeSolver, encode, update_codes
+from cppcl.optim.terms import CodeBlock, largest_eigenvalue
 
 SOLVERS = get_args(CodeSolver)
 

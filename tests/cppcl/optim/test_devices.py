@@ -47,9 +47,13 @@ def test_dictionary_step_agrees_with_numpy(device, n):
 def test_training_on_a_device_agrees_with_the_processor(device, within, views):
     features, labels = views
     models = [
-        CPRL(n_atoms=20, n_rounds=6, code_solver=solver, device=where, within=within).fit(
-            *features, *labels
-        )
+        CPRL(
+            n_atoms=20,
+            n_rounds=6,
+            device=where,
+            coding={"code_solver": solver},
+            graph={"within": within},
+        ).fit(*features, *labels)
         for solver, where in (("gradient", "cpu"), ("gradient", device), ("coordinate", "cpu"))
     ]
     plain, there, coordinate = (model.history_["objective"] for model in models)
@@ -72,7 +76,7 @@ def test_a_device_that_is_not_there_is_refused_by_training_alone(views):
         InputError, match=r"device='cuda:99' cannot be used here .*use device='cpu'"
     ):
         check_device("cuda:99")
-    model = CPRL(n_atoms=5, n_rounds=1, device="cuda:99", code_solver="gradient")
+    model = CPRL(n_atoms=5, n_rounds=1, device="cuda:99", coding={"code_solver": "gradient"})
     with pytest.raises(InputError, match="device='cuda:99'"):
         model.fit(*features, *labels)
     trained = CPRL(n_atoms=5, n_rounds=1).fit(*features, *labels)

@@ -16,7 +16,7 @@ from cppcl.selection.grid_search import gather_scores, grid_search, search_jobs
 
 N = 90
 IDS = np.arange(N)
-QUICK = {"n_rounds": 4, "n_initial_rounds": 3, "beta": 0.3}
+QUICK = {"n_rounds": 4, "initialization": {"n_initial_rounds": 3}, "beta": 0.3}
 
 
 def two_views(seed=0):

@@ -86,7 +86,7 @@ WRONG = {
     "protocols.instance.methods.cprl.n_atoms": ("many", "cprl.n_atoms", "'many'"),
     "protocols": ({}, "protocols", "{}"),
     "protocols.instance.methods.cprl.alpha": (-1, "methods.cprl.cprl", "alpha=-1"),
-    "protocols.instance.methods.cprl.eta": (1, "methods.cprl.cprl", "eta=1"),
+    "protocols.instance.methods.cprl.pacing.eta": (1, "methods.cprl.cprl", "eta=1"),
     "features.sketch.crop": ([9, 0, 3, 9], "features.sketch.pixels", "(9, 0, 3, 9)"),
     "curriculum.sketch.n_windows": (0, "curriculum.sketch.edgeness", "n_windows=0"),
     "evaluation.metric": ("angle", "evaluation.metric", "'angle'"),

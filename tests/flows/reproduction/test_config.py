@@ -179,10 +179,10 @@ def test_a_recorded_run_with_the_same_options_is_found() -> None:
         "class_cca": ["2", "0"],
     }
     # Options that were not known when it was made had what is their default now,
-    del methods["cprl"]["link_model"], whole["more_features"]
+    del methods["cprl"]["coding"]["link_model"], whole["more_features"]
     assert recorded(record, only, "category") == found
     # and nothing else; nor is null the same as a value.
-    for change in ("cprl.link_model=linear", "cprl.n_components=null", "cprl.seed=1"):
+    for change in ("link_model=linear", "cprl.preparation.n_components=null", "cprl.seed=1"):
         changed = load_experiment("emoji", ["seeds=[2, 0]", change])
         changed = with_methods(changed, "category", ["cprl", "class_cca"])
         assert recorded(record, changed, "category") is None

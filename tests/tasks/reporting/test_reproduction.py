@@ -20,7 +20,7 @@ from tasks.stages.binary_codes import binary_codes_of
 from tasks.stages.contract import StageResult
 from tests.cppcl.report.pages import rows_of
 
-OPTIONS = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 3, "n_initial_rounds": 1}
+OPTIONS = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 3, "initialization": {"n_initial_rounds": 1}}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,9 @@ def trained(stages: Any) -> dict[str, Reference]:
     return {
         "cprl": stages.evaluate(stages.encode(stages.train("cprl", OPTIONS, stages.curricula()))),
         "plain": stages.evaluate(
-            stages.encode(stages.train("cprl", {**OPTIONS, "regularizer": "none"}, None))
+            stages.encode(
+                stages.train("cprl", {**OPTIONS, "pacing": {"regularizer": "none"}}, None)
+            )
         ),
         "cosine": stages.evaluate(stages.encode(stages.train("centred_cosine", {}, None))),
     }

@@ -16,7 +16,7 @@ from tasks.stages.contract import StageNotStoredError, StageResult
 from tests.cppcl.report.pages import rows_of
 
 ATOMS = Axis("n_atoms", (3, 4))
-OPTIONS = {"alpha": 0.01, "n_rounds": 2, "n_initial_rounds": 1}
+OPTIONS = {"alpha": 0.01, "n_rounds": 2, "initialization": {"n_initial_rounds": 1}}
 
 
 @pytest.fixture(scope="module")

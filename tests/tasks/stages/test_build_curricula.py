@@ -10,8 +10,8 @@ import pytest
 
 from cppcl.curriculum import AllPairs, Chain, ExplicitPairs, Union, order_by_scores
 from cppcl.curriculum.scores import hash_pairs
-from cppcl.datasets.table import MODALITIES
 from cppcl.errors import InputError
+from cppcl.modality import MODALITIES
 from storage import Reference
 from tasks.progress import listening
 from tasks.samples import open_curriculum, open_pictures, open_split, targets, training_rows
@@ -81,7 +81,13 @@ def test_options_of_one_side_hold_for_it_alone(stages: Any) -> None:
 
 
 def test_a_learner_trains_by_pairs_that_are_not_listed(stages: Any) -> None:
-    options = {"n_atoms": 4, "n_rounds": 3, "n_initial_rounds": 2, "alpha": 0.01, "mu": 0.5}
+    options = {
+        "n_atoms": 4,
+        "n_rounds": 3,
+        "initialization": {"n_initial_rounds": 2},
+        "alpha": 0.01,
+        "pacing": {"mu": 0.5},
+    }
     pacing = []
     for form in ("sampled", "all"):
         curricula = build(stages, pair_form=form, rho=1.0)

@@ -11,7 +11,7 @@ import pytest
 import tasks.workers.training
 from cppcl.curriculum import pairs_from_scores
 from cppcl.errors import ConvergenceWarning, InputError
-from cppcl.learning.rounds import Round
+from cppcl.learning.resuming import Round
 from cppcl.retrieval.metrics import evaluate as evaluate_codes
 from storage import Recipe, Writer
 from tasks.progress import Progress, listening
@@ -21,7 +21,7 @@ from tasks.stages.evaluate import open_test_set
 from tasks.stages.train import open_method
 from tasks.workspace import Workspace
 
-CPRL = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 4, "n_initial_rounds": 2}
+CPRL = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 4, "initialization": {"n_initial_rounds": 2}}
 
 
 SIDES = ("sketch", "image")
@@ -102,7 +102,7 @@ def test_skipped_pictures_take_no_part(broken_stages: Any) -> None:
 def test_features_and_labels_of_the_rows_that_train(
     broken_stages: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cppcl.baselines.centred_cosine import CentredCosine
+    from cppcl.baselines.direct import CentredCosine
 
     given: list[Any] = []
     fit = CentredCosine.fit
@@ -200,8 +200,8 @@ def test_a_score_is_one_value_a_picture(stages: Any) -> None:
 
 def test_train_is_keyed_on_curricula_only_where_given(stages: Any) -> None:
     curricula = stages.curricula()
-    with_pairs = stages.train("cprl", {**CPRL, "mu": 0.5}, curricula)
-    without = stages.train("cprl", {**CPRL, "mu": 0.5}, None)
+    with_pairs = stages.train("cprl", {**CPRL, "pacing": {"mu": 0.5}}, curricula)
+    without = stages.train("cprl", {**CPRL, "pacing": {"mu": 0.5}}, None)
     assert with_pairs != without
     store = stages.workspace.store
     assert store.open(with_pairs).inputs["curricula"] == curricula
@@ -264,7 +264,7 @@ def test_other_warnings_of_training_are_passed_on(
 ) -> None:
     import warnings
 
-    from cppcl.baselines.centred_cosine import CentredCosine
+    from cppcl.baselines.direct import CentredCosine
 
     fit = CentredCosine.fit
 

@@ -10,7 +10,7 @@ from tasks.cluster.session import Cluster, cluster_session
 from tasks.progress import Progress, listening
 from tasks.stages.train import train_method, train_several
 
-OPTIONS = {"n_atoms": 4, "n_rounds": 6, "n_initial_rounds": 2, "alpha": 0.01}
+OPTIONS = {"n_atoms": 4, "n_rounds": 6, "initialization": {"n_initial_rounds": 2}, "alpha": 0.01}
 TWO = {"first": OPTIONS, "second": {**OPTIONS, "alpha": 0.02}}
 
 
@@ -50,7 +50,7 @@ def test_a_cluster_learns_what_one_process_learns(stages: Any, dask_cluster: Any
 
 @pytest.mark.flow
 def test_rounds_are_told_while_they_are_learned(stages: Any, dask_cluster: Any) -> None:
-    rounds = {"n_rounds": 500, "stop_when_selected": False}
+    rounds = {"n_rounds": 500, "pacing": {"stop_when_selected": False}}
     long = {label: {**options, **rounds} for label, options in TWO.items()}
     heard: list[Progress] = []
     with listening(heard.append):
@@ -85,7 +85,10 @@ def test_an_interrupted_training_goes_on_there(
     [
         ({"alone": OPTIONS}, "3GiB", "reuse"),
         (
-            {"one": OPTIONS, "on a GPU": {**OPTIONS, "device": "cuda", "code_solver": "gradient"}},
+            {
+                "one": OPTIONS,
+                "on a GPU": {**OPTIONS, "device": "cuda", "coding": {"code_solver": "gradient"}},
+            },
             "3GiB",
             "reuse",
         ),

@@ -18,8 +18,8 @@ from tasks.samples import open_curriculum, open_pictures, open_split, targets, u
 from tasks.stages.contract import StageNotStoredError
 from tasks.stages.tune import best_options
 
-GRID = {"alpha": (0.01, 0.3), "mu": (0.0, 0.5)}
-BASE = {"n_atoms": 4, "n_rounds": 3, "n_initial_rounds": 2}
+GRID = {"alpha": (0.01, 0.3), "pacing": {"mu": (0.0, 0.5)}}
+BASE = {"n_atoms": 4, "n_rounds": 3, "initialization": {"n_initial_rounds": 2}}
 
 
 RUN_ON_CLUSTER = tasks.stages.tune.run_jobs
@@ -137,7 +137,10 @@ def test_a_larger_grid_costs_what_is_new_in_it(
         larger.array("scores")[[2, 0]], found(stages, first).array("scores")
     )
     # An option that the grid names was the same as one of the options before.
-    stages.tune({"n_atoms": (4, 5)}, options={"n_rounds": 3, "n_initial_rounds": 2, "alpha": 0.01})
+    stages.tune(
+        {"n_atoms": (4, 5)},
+        options={"n_rounds": 3, "initialization": {"n_initial_rounds": 2}, "alpha": 0.01},
+    )
     assert counts == [2, 1, 1]
     stages.tune({"alpha": (0.01, 0.3)}, mode="force")
     assert counts == [2, 1, 1, 2]
@@ -197,9 +200,12 @@ def test_pairs_belong_to_the_fits_that_weigh_them(stages: Any) -> None:
         job = store.open(reference)
         (options,) = job.parameters["options"]
         assert ("curricula" in job.inputs) == (options["mu"] > 0)
-    without = found(stages, stages.tune({"alpha": (0.01, 0.3)}, options={**BASE, "mu": 0.0}))
+    without = found(
+        stages, stages.tune({"alpha": (0.01, 0.3)}, options={**BASE, "pacing": {"mu": 0.0}})
+    )
     again = found(
-        stages, stages.tune({"alpha": (0.01, 0.3)}, curricula, options={**BASE, "mu": 0.0})
+        stages,
+        stages.tune({"alpha": (0.01, 0.3)}, curricula, options={**BASE, "pacing": {"mu": 0.0}}),
     )
     assert again.reference == without.reference
 

@@ -11,13 +11,9 @@ from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.errors import InputError
 from cppcl.learning.graph import Laplacian
 from cppcl.optim.pacing import binary as pacing_binary
-from cppcl.optim.pacing.step import (
-    CurriculumTerm,
-    GraphCoupling,
-    PacingProblem,
-    PrintedCoupling,
-    update_pacing,
-)
+from cppcl.optim.pacing.coupling import GraphCoupling, PrintedCoupling
+from cppcl.optim.pacing.problem import CurriculumTerm, PacingProblem
+from cppcl.optim.pacing.step import update_pacing
 
 
 def problem(seed, n_sketches, n_images, *, beta=0.3, mu=0.2, coupling=GraphCoupling, gamma=0.6):

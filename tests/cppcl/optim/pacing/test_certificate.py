@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.learning.graph import Laplacian
 from cppcl.optim.pacing.certificate import kkt_residual
-from cppcl.optim.pacing.step import CurriculumTerm, GraphCoupling, PacingProblem, update_pacing
+from cppcl.optim.pacing.coupling import GraphCoupling
+from cppcl.optim.pacing.problem import CurriculumTerm, PacingProblem
+from cppcl.optim.pacing.step import update_pacing
 
 K, L = 5, 8
 

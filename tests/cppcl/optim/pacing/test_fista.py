@@ -8,8 +8,10 @@ from sklearn.isotonic import IsotonicRegression
 
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.learning.graph import Laplacian
+from cppcl.optim.pacing.coupling import GraphCoupling
 from cppcl.optim.pacing.kernels import disorder
-from cppcl.optim.pacing.step import CurriculumTerm, GraphCoupling, PacingProblem, update_pacing
+from cppcl.optim.pacing.problem import CurriculumTerm, PacingProblem
+from cppcl.optim.pacing.step import update_pacing
 
 
 def chained(n, mu, regularizer="B", seed=0):

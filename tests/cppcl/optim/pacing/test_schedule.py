@@ -6,8 +6,10 @@ import pytest
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.errors import InputError
 from cppcl.learning.graph import Laplacian
+from cppcl.optim.pacing.options import Pacing
+from cppcl.optim.pacing.problem import group_sizes
 from cppcl.optim.pacing.schedule import SelfPacing
-from cppcl.optim.pacing.step import group_sizes, update_pacing
+from cppcl.optim.pacing.step import update_pacing
 
 N, N_OUTLIERS, RANK = 120, 18, 2
 
@@ -43,8 +45,7 @@ def test_a_paced_subspace_learner_descends_and_leaves_outliers_for_last(regulari
     pairs = np.array([[N - 1 - k, k] for k in range(N_OUTLIERS)])
     pacing = SelfPacing(
         sizes=[N],
-        regularizer=regularizer,
-        gamma0=0.02,
+        options=Pacing(regularizer=regularizer, gamma0=0.02),
         curricula=[ExplicitPairs(pairs, N)] if with_pairs else (),
         final_rounds=2,
     )
@@ -78,8 +79,10 @@ def two_modalities(**options):
     rng = np.random.default_rng(1)
     labels = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 0])
     curricula = [None, ExplicitPairs(np.array([[0, 1], [2, 3]]), 4)]
+    own = {name: options.pop(name) for name in Pacing.option_names() if name in options}
     settings = {"curricula": curricula, "laplacian": Laplacian.from_labels(*labels)}
-    pacing = SelfPacing(sizes=(5, 4), **(settings | options))
+    settings = {"sizes": (5, 4), **settings, **options}
+    pacing = SelfPacing(options=Pacing(**own), **settings)
     return pacing, rng.random(9), rng.standard_normal((9, 3))
 
 
@@ -108,22 +111,23 @@ def test_the_penalty_is_what_neither_losses_nor_graph_count():
     assert pacing.penalty() < 0
 
 
-@pytest.mark.parametrize(("scale", "growth"), [("gamma", 2.0), ("constant", 1.0)])
-def test_curricula_keep_up_with_gamma_or_fade_as_printed(scale, growth):
-    pacing, losses, codes = two_modalities(mu_scale=scale, eta=2.0)
+@pytest.mark.parametrize(("printed", "growth"), [((), 2.0), (("pair_weight",), 1.0)])
+def test_curricula_keep_up_with_gamma_or_fade_as_printed(printed, growth):
+    pacing, losses, codes = two_modalities(printed=printed, eta=2.0)
     pacing.step(losses, codes)
     first = pacing.problem(losses, codes).curricula[0].mu
     assert not pacing.advance()
     assert pacing.problem(losses, codes).curricula[0].mu == growth * first
-    if scale == "constant":
+    if printed:
         assert first == 0.5
 
 
-@pytest.mark.parametrize("coupling", ["trace", "printed", "none"])
-def test_the_printed_sign_selects_nothing_at_any_gamma(coupling):
-    pacing, losses, codes = two_modalities(
-        regularizer_sign="printed", coupling=coupling, eta=100.0
-    )
+@pytest.mark.parametrize(
+    ("coupling", "printed"),
+    [("trace", ["sign"]), ("trace", ["sign", "coupling"]), ("none", ["sign"])],
+)
+def test_the_printed_sign_selects_nothing_at_any_gamma(coupling, printed):
+    pacing, losses, codes = two_modalities(printed=printed, coupling=coupling, eta=100.0)
     rng = np.random.default_rng(2)
     for _ in range(3):
         np.testing.assert_array_equal(pacing.step(losses, codes), 0)
@@ -140,7 +144,9 @@ def test_the_printed_group_scale_slows_down_the_modality_of_larger_groups():
     paced = {}
     for scale in ("relative", "size"):
         E = np.concatenate([group_sizes(of_side, scale) for of_side in labels])
-        pacing = SelfPacing(sizes=(4, 40), regularizer="A", gamma0=1.0, group_scale=E)
+        pacing = SelfPacing(
+            sizes=(4, 40), options=Pacing(regularizer="A", gamma0=1.0), group_scale=E
+        )
         paced[scale] = pacing.step(losses)
     np.testing.assert_allclose(paced["relative"], 0.5)
     # Groups of 2 sketches and of 20 images: min(1, gamma / (2 l E)).
@@ -148,7 +154,7 @@ def test_the_printed_group_scale_slows_down_the_modality_of_larger_groups():
 
 
 def test_gamma_grows_until_all_are_selected_and_a_few_rounds_follow():
-    pacing = SelfPacing(sizes=[2], final_rounds=2, eta=2.0)
+    pacing = SelfPacing(sizes=[2], final_rounds=2, options=Pacing(eta=2.0))
     pacing.step(np.array([1.0, 3.0]))
     outcomes = []
     for least in (0.5, 0.95, 0.8, 0.95, 0.95):
@@ -185,12 +191,12 @@ def test_float32_is_kept():
     ("options", "message"),
     [
         ({"gamma0": 0.0}, "regularizer='none'"),
-        ({"eta": 1.0}, "eta=1.0 must be above 1"),
-        ({"mu_scale": "fixed"}, "mu_scale='fixed' is not one of"),
-        ({"regularizer_sign": "wrong"}, "regularizer_sign='wrong' is not one of"),
-        ({"regularizer_sign": "printed", "regularizer": "A"}, "concerns regulariser B, not 'A'"),
+        ({"eta": 1.0}, "eta=1.0 must be"),
+        ({"printed": ["sign"], "regularizer": "A"}, "regulariser B, not 'A'"),
+        ({"printed": ["coupling"], "coupling": "none"}, "coupling='trace'"),
+        ({"printed": ["coupling"], "qp_solver": "osqp"}, "qp_solver='osqp'"),
         ({"selection": "binary"}, "selection='binary' is a form of regulariser A"),
-        ({"curricula": [None]}, "curricula has 1 entries for 2 modalities"),
+        ({"sizes": (5, 4, 2)}, "curricula has 2 entries for 3 modalities"),
     ],
 )
 def test_options_out_of_range_are_refused(options, message):

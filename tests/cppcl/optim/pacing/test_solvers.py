@@ -10,13 +10,9 @@ from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.errors import ConvergenceWarning, InputError
 from cppcl.learning.graph import Laplacian
 from cppcl.optim.pacing import programs as pacing_programs
-from cppcl.optim.pacing.step import (
-    PACING_SOLVERS,
-    CurriculumTerm,
-    GraphCoupling,
-    PacingProblem,
-    update_pacing,
-)
+from cppcl.optim.pacing.coupling import GraphCoupling
+from cppcl.optim.pacing.problem import CurriculumTerm, PacingProblem
+from cppcl.optim.pacing.step import PACING_SOLVERS, update_pacing
 
 K, L = 20, 30
 PROGRAMS = sorted(set(PACING_SOLVERS) - {"fista"})
