@@ -109,8 +109,8 @@ class Method(Protocol):
         Notes
         -----
         A method that learns in rounds may also take ``callback``, which is given a
-        `cppcl.learning.resuming.Round` after each, and ``resume_from``, the arrays of such a round.
-        Then a training that is killed goes on from there.
+        `cppcl.learning.resuming.Round` after each, and ``resume_from``, the arrays of such a
+        round. Then a training that is killed goes on from there.
         """
         ...
 
