@@ -6,7 +6,7 @@ import json
 import logging
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from storage.files import (
 from storage.folder import StoreFolder
 from storage.recipe import Reference
 from storage.unfinished import restore_notes
-from storage.verification import problems, remove_strays
+from storage.verification import Problem, problems, remove_strays
 
 ORIGINAL = "original.json"
 logger = logging.getLogger(__name__)
@@ -62,9 +62,9 @@ def repair(folder: StoreFolder, reference: Reference) -> Repair | None:
         if manifest and run:
             _restore_metadata(artifact)
             remove_strays(artifact.path, manifest)
-            if not problems(artifact):
+            if not (found := problems(artifact)):
                 return Repair(reference, {}, whole=True)
-            if blocks := _missing_blocks(artifact):
+            if blocks := _missing_blocks(artifact, found):
                 _reopen(artifact, blocks, folder)
                 return Repair(reference, blocks, whole=False)
         discard(artifact.path, folder.trash)
@@ -86,10 +86,10 @@ def _restore_metadata(artifact: Artifact) -> None:
         shutil.rmtree(fresh)
 
 
-def _missing_blocks(artifact: Artifact) -> dict[str, list[int]]:
+def _missing_blocks(artifact: Artifact, found: Iterable[Problem]) -> dict[str, list[int]]:
     """Return the blocks to make again, by array; empty if it was not made in blocks."""
-    arrays = {name: [] for name in artifact.run["in_blocks"]}  # type: dict[str, list[int]]
-    for problem in problems(artifact):
+    arrays: dict[str, list[int]] = {name: [] for name in artifact.run["in_blocks"]}
+    for problem in found:
         if problem.name not in arrays:
             continue
         layout = Layout.from_entry(artifact.manifest["arrays"][problem.name])

@@ -250,7 +250,7 @@ def scheduler_apart() -> Iterator[tuple[str, psutil.Process]]:
 def measure_memory(folder: Path, n_rows: int, n_blocks: int) -> dict[str, Any]:
     """Memory of the flow's process and of the scheduler while many short blocks are extracted."""
     rng = np.random.default_rng(0)
-    files = {side: folder / f"{side}.npy" for side in ("sketch", "image")}
+    files = {modality: folder / f"{modality}.npy" for modality in ("sketch", "image")}
     np.save(files["sketch"], rng.standard_normal((2, 16), dtype=np.float32))
     np.save(files["image"], rng.standard_normal((n_rows, 16), dtype=np.float32))
     lines = ["modality,row,label"]

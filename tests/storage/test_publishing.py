@@ -50,29 +50,17 @@ Store(root).get_or_create(Recipe("blocks", "1", {"n": 6}), create)
 print("published", flush=True)
 """
 
-# Holds the lock inside `create` until told to go on.
+# Holds the lock inside `create` until told to go on; says so if it has to wait for the lock.
 CREATE_WHEN_TOLD = """
-import sys
-from storage import Recipe, Store
-
-def create(writer):
-    print("creating", flush=True)
-    sys.stdin.readline()
-    writer.put_text("who.txt", sys.argv[2])
-
-outcome = Store(sys.argv[1]).get_or_create(Recipe("race", "1"), create)
-print(outcome.cached, outcome.artifact.text("who.txt"), flush=True)
-"""
-
-# The same, but says when it has to wait, and must never create.
-WAIT = """
 import logging, sys
 from storage import Recipe, Store
 
 logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(message)s")
 
 def create(writer):
-    raise AssertionError("made twice")
+    print("creating", flush=True)
+    sys.stdin.readline()
+    writer.put_text("who.txt", sys.argv[2])
 
 outcome = Store(sys.argv[1]).get_or_create(Recipe("race", "1"), create)
 print(outcome.cached, outcome.artifact.text("who.txt"), flush=True)
@@ -113,7 +101,7 @@ def test_of_two_processes_one_makes_it_and_the_other_waits(
 ) -> None:
     first = child(CREATE_WHEN_TOLD, store.root, "first")
     assert first.stdout.readline() == "creating\n"
-    second = child(WAIT, store.root)
+    second = child(CREATE_WHEN_TOLD, store.root, "second")
     assert second.stdout.readline().startswith("waiting for ")
     first.communicate("go on\n")
     assert second.communicate()[0] == "True first\n"
