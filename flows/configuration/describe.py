@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from cppcl.learning.estimator import flattened
 from flows.configuration.experiment import Experiment
 from flows.configuration.options import Options, PairOptions
 
@@ -57,7 +58,10 @@ def options_of(experiment: Experiment) -> dict[str, list[Row]]:
                     if isinstance(item, Options):
                         walk(item, f"{below}.{key}")
                     else:
-                        rows.append((f"{name}.{key}", as_text(item), meaning_of(field)))
+                        rows.extend(
+                            (f"{name}.{path}", as_text(leaf), meaning_of(field))
+                            for path, leaf in flattened({key: item}).items()
+                        )
             else:
                 rows.append((name, as_text(value), meaning_of(field)))
 
@@ -82,7 +86,7 @@ def nested_models(annotation: Any) -> Iterator[type[Options]]:
 def title(model: type[Options], place: str) -> str:
     """Where options stand, and which of several models that may stand there they are."""
     name, field = next(iter(model.model_fields.items()))
-    if get_origin(field.annotation) is Literal:
+    if get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1:
         return f"{place} ({name}: {field.default})"
     return place or "experiment"
 

@@ -51,7 +51,7 @@ def grid_of(source: str, *overrides: str) -> Any:
         ({"beta": [1, 1.0]}, r"cprl\.tune: grid\['beta'\].* holds a value twice"),
         ({"alpha": [0.1, "low"]}, r"cprl\.tune: alpha: .*number.* \(got 'low'\)"),
         ({"n_atoms": [4, True]}, r"cprl\.tune: n_atoms=True must be a number"),
-        ({"pacing": {"regularizer": ["B", "C"]}}, r"cprl\.tune: regularizer: .* \(got 'C'\)"),
+        ({"pacing": {"regularizer": ["B", "C"]}}, r"pacing\.regularizer: .* \(got 'C'\)"),
         ({}, r"cprl\.tune: {} must name options with the values to try"),
         ([0.1, 0.2], r"cprl\.tune: \[0\.1, 0\.2\] must name options"),
         # Each value is possible, but not with the others.

@@ -226,3 +226,12 @@ def test_scaling_features_scales_the_alternation(factor):
     np.testing.assert_array_equal(scaled.v, plain.v)
     assert scaled.objective() == factor**2 * plain.objective()
     assert 0.1 < plain.v.mean() < 0.95
+
+
+def test_atoms_are_replaced_until_the_last_ten_rounds(monkeypatch):
+    replaced = []
+    monkeypatch.setattr(
+        Training, "replace_unused", lambda state, rng: replaced.append(state.round_number)
+    )
+    training(0, n_rounds=14, regularizer="none").run(np.random.default_rng(0))
+    assert replaced == [0, 1, 2, 3]

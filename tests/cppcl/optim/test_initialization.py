@@ -137,3 +137,11 @@ def test_a_large_set_is_learned_from_a_draw_of_paired_samples(initialization, mo
     ]
     assert all(len(set(of_side)) == 50 for of_side in rows)
     assert (rows[0] == rows[1]) == (initialization == "joint")
+
+
+@pytest.mark.parametrize(("alpha", "learns"), [(1.5, True), (1.7, False)])
+def test_shared_codes_pay_the_weight_of_every_view(alpha, learns):
+    """A pair of equal views has no code from alpha = 2 * 0.8 on, as either view alone."""
+    F, D = np.array([[0.8, 0.6]]), np.array([[1.0, 0.0]])
+    learned = learn_shared_codes([F, F], [D, D], alpha=alpha, n_rounds=1)
+    assert [not np.array_equal(found, D) for found in learned] == [learns, learns]

@@ -39,9 +39,14 @@ def test_defaults_and_choices() -> None:
     }
     cprl = "protocols.NAME.methods.NAME (method: cprl)"
     assert rows[cprl, "alpha"][0] == "0.05"
-    assert rows[cprl, "regularizer"][0] == "B"
-    assert rows[cprl, "regularizer"][1].endswith("; one of B, A, none")
-    assert rows[cprl, "gamma0"][0] == "null"
+    assert rows[cprl, "pacing"][0] == "below"
+    pacing = "protocols.NAME.methods.NAME.pacing"
+    assert rows[pacing, "regularizer"][0] == "B"
+    assert rows[pacing, "regularizer"][1].endswith("; one of B, A, none")
+    assert rows[pacing, "gamma0"][0] == "null"
+    # The same group of options in several methods is described once.
+    preparation = "protocols.NAME.methods.NAME.preparation"
+    assert [place for place, name in rows if name == "whiten"] == [preparation]
     assert rows["dataset (name: folder)", "root"][0] == "required"
     assert rows["experiment", "compute"][0] == "below"
     # Options of pairs are told once, not under each extractor that may score.
