@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.learning.graph import Laplacian
+from cppcl.optim.accelerated import Step, descend_from
 from cppcl.optim.code_problem import CodeProblem, CodeResult
 from cppcl.optim.devices import on_device
 
@@ -105,30 +106,17 @@ def update_codes_by_gradient(
             total -= (v[rows] ** 2 * X[rows] * correlations).sum(dtype=torch.float64)
         return float(total + (l1 * X.abs()).sum(dtype=torch.float64))
 
-    def accelerate(momentum: bool) -> tuple[Tensor, list[float]]:
-        X, Y, t = first, first, 1.0
-        changes: list[float] = []
-        for _ in range(max_iter):
-            Z = Y - gradient(Y) * steps
-            X_new = Z - Z.clamp(-threshold, threshold)
-            change = X_new - X
-            if momentum and float(((Y - X_new) * metric * change).sum()) > 0:
-                t = 1.0
-            t_new = (1 + (1 + 4 * t * t) ** 0.5) / 2
-            Y = X_new + ((t - 1) / t_new) * change if momentum else X_new
-            X, t = X_new, t_new
-            scale = float(torch.linalg.norm(X))
-            changes.append(float(torch.linalg.norm(change)) / scale if scale else 0.0)
-            if changes[-1] <= tol:
-                break
-        return X, changes
+    changes: list[float] = []
 
-    least = value(first)
-    for momentum in (True, False):
-        X, changes = accelerate(momentum)
-        if value(X) <= least:
-            break
-    else:
-        X = first
-    converged = bool(changes) and changes[-1] <= tol
-    return CodeResult(X.cpu().numpy(), len(changes), converged, tuple(changes))
+    def step(Y: Tensor, X: Tensor) -> Step:
+        Z = Y - gradient(Y) * steps
+        X_new = Z - Z.clamp(-threshold, threshold)
+        change = X_new - X
+        ahead = float(((Y - X_new) * metric * change).sum())
+        scale = float(torch.linalg.norm(X_new))
+        changes.append(float(torch.linalg.norm(change)) / scale if scale else 0.0)
+        return Step(X_new, ahead, changes[-1] <= tol, lambda share: X_new + share * change)
+
+    run = descend_from(first, step, value, max_iter=max_iter)
+    of_run = tuple(changes[len(changes) - run.n_iter :])
+    return CodeResult(run.x.cpu().numpy(), run.n_iter, run.converged, of_run)

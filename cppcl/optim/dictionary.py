@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.optim.accelerated import Step, descend_from
 from cppcl.optim.devices import placed, to_numpy
 from cppcl.optim.terms import chunks, largest_eigenvalue
 
@@ -85,31 +86,15 @@ def update_dictionary(
     curvature = largest_eigenvalue(to_numpy(objective.gram))
     if curvature <= 0:
         return DictionaryResult(start, 0, True)
-    first = placed(start, device)
 
-    def accelerate(momentum: bool) -> tuple[Any, int, bool]:
-        D, Y, t = first, first, 1.0
-        for iteration in range(1, max_iter + 1):
-            D_new, ahead, change, size = _projected_step(
-                Y, objective.gradient(Y), D, curvature, device
-            )
-            if momentum and ahead > 0:
-                t = 1.0
-            t_new = (1 + (1 + 4 * t * t) ** 0.5) / 2
-            Y = _extrapolated(D_new, D, (t - 1) / t_new if momentum else 0.0, device)
-            D, t = D_new, t_new
-            if change <= tol * tol * size:
-                return D, iteration, True
-        return D, max_iter, False
+    def step(Y: Any, D: Any) -> Step:
+        gradient = objective.gradient(Y)
+        D_new, ahead, change, size = _projected_step(Y, gradient, D, curvature, device)
+        done = change <= tol * tol * size
+        return Step(D_new, ahead, done, lambda share: _extrapolated(D_new, D, share, device))
 
-    least = objective.value(first)
-    for momentum in (True, False):
-        D, n_iter, converged = accelerate(momentum)
-        if objective.value(D) <= least:
-            break
-    else:
-        D = first
-    return DictionaryResult(to_numpy(D), n_iter, converged)
+    run = descend_from(placed(start, device), step, objective.value, max_iter=max_iter)
+    return DictionaryResult(to_numpy(run.x), run.n_iter, run.converged)
 
 
 def _projected_step(
@@ -131,16 +116,14 @@ def _projected_step(
     )
 
 
-def _extrapolated(D_new: Any, D: Any, momentum: float, device: str) -> Any:
-    if not momentum:
-        return D_new
+def _extrapolated(D_new: Any, D: Any, share: float, device: str) -> Any:
     if device == "cpu":
         from cppcl.optim.dictionary_kernels import extrapolate
 
         Y = np.empty_like(D)
-        extrapolate(D_new, D, momentum, Y)
+        extrapolate(D_new, D, share, Y)
         return Y
-    return D_new + momentum * (D_new - D)
+    return D_new + share * (D_new - D)
 
 
 class _Moments:

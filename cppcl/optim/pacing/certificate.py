@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.optim.accelerated import Step, accelerate
 from cppcl.optim.pacing.problem import PacingProblem
 
 TIE = 1e-3
@@ -86,19 +87,17 @@ def kkt_residual(
         projected: NDArray[np.float64] = np.clip(total, lower, upper)
         return projected
 
-    Y, t = x, 1.0
-    for _ in range(max_iter):
-        x_new = np.clip(Y - (left[pairs[:, 0]] - left[pairs[:, 1]]) / curvature, 0, caps)
+    first = x
+
+    def step(Y: NDArray[np.float64], x: NDArray[np.float64]) -> Step:
+        nonlocal best
+        at = left if Y is first else residual(Y)
+        x_new = np.clip(Y - (at[pairs[:, 0]] - at[pairs[:, 1]]) / curvature, 0, caps)
         best = min(best, float(np.abs(residual(x_new)).max()))
-        if best <= tol * scale:
-            break
         change = x_new - x
-        if float(np.vdot((Y - x_new) * curvature, change)) > 0:
-            t = 1.0
-        t_new = (1 + (1 + 4 * t * t) ** 0.5) / 2
-        Y = x_new + ((t - 1) / t_new) * change
-        x, t = x_new, t_new
-        if not change.any():
-            break
-        left = residual(Y)
+        ahead = float(np.vdot((Y - x_new) * curvature, change))
+        done = best <= tol * scale or not change.any()
+        return Step(x_new, ahead, done, lambda share: x_new + share * change)
+
+    accelerate(first, step, max_iter=max_iter)
     return best / scale

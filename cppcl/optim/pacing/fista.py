@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.optim.accelerated import Step, accelerate
 from cppcl.optim.pacing.problem import PacingProblem
 
 SMOOTHING = (1e-1, 1e-2, 1e-3)
@@ -63,32 +64,35 @@ def solve_by_fista(problem: PacingProblem, start: NDArray[Any], effort: Effort) 
     changing = np.empty(len(pairs), dtype=np.int64)
     of_pairs = np.zeros_like(v)  # what the pairs contribute to the gradient
     scale, n_iter, converged = problem.gradient_scale(v), 0, False
+    moved = np.inf
+
+    def step(Y: NDArray[Any], v: NDArray[Any]) -> Step:
+        nonlocal moved
+        before = Y - (problem.smoothed_gradient(Y, eps) + of_pairs) * inverse
+        y = before.copy()
+        # An inexact proximal operator would be amplified by the momentum.
+        accuracy = max(0.1 * moved, 1e-3 * tol)
+        worst = ascend(pairs, caps, x, y, inverse, changing, accuracy, LARGEST_SWEEPS)
+        np.add(of_pairs, (before - y) * curvature, out=of_pairs)
+        v_new = np.clip(y, 0, 1)
+        change, gone = v_new - v, (Y - v_new) * curvature
+        moved = float(np.abs(change).max())
+        done = worst <= tol and float(np.abs(gone).max()) <= tol * scale and optimal(v_new)
+        return Step(
+            v_new, float(np.vdot(gone, change)), done, lambda share: v_new + share * change
+        )
+
+    def optimal(v: NDArray[Any]) -> bool:
+        of_pairs[:] = 0  # anew, as rounding adds up
+        add_pairs(pairs, x, of_pairs)
+        gradient = problem.smoothed_gradient(v, eps) + of_pairs
+        residual = v - np.clip(v - gradient / problem.gradient_scale(v), 0, 1)
+        return max(float(np.abs(residual).max()), disorder(pairs, caps, x, v)) <= tol
+
     for eps in effort.smoothing if problem.unlisted else (0.0,):
         # Samples without curvature would leave no digits to the order of others.
         curvature = np.maximum(problem.curvature(eps), 1e-2 * scale)
-        inverse = 1 / curvature
-        Y, t, converged, moved = v, 1.0, False, np.inf
-        for _ in range(effort.max_iter):
-            n_iter += 1
-            before = Y - (problem.smoothed_gradient(Y, eps) + of_pairs) * inverse
-            y = before.copy()
-            # An inexact proximal operator would be amplified by the momentum.
-            accuracy = max(0.1 * moved, 1e-3 * tol)
-            worst = ascend(pairs, caps, x, y, inverse, changing, accuracy, LARGEST_SWEEPS)
-            of_pairs += (before - y) * curvature
-            v_new = np.clip(y, 0, 1)
-            change, step = v_new - v, (Y - v_new) * curvature
-            if float(np.vdot(step, change)) > 0:
-                t = 1.0
-            t_new = (1 + (1 + 4 * t * t) ** 0.5) / 2
-            Y = v_new + ((t - 1) / t_new) * change if problem.convex else v_new
-            v, t, moved = v_new, t_new, float(np.abs(change).max())
-            if worst <= tol and float(np.abs(step).max()) <= tol * scale:
-                of_pairs[:] = 0  # anew, as rounding adds up
-                add_pairs(pairs, x, of_pairs)
-                gradient = problem.smoothed_gradient(v, eps) + of_pairs
-                residual = v - np.clip(v - gradient / problem.gradient_scale(v), 0, 1)
-                if max(float(np.abs(residual).max()), disorder(pairs, caps, x, v)) <= tol:
-                    converged = True
-                    break
+        inverse, moved = 1 / curvature, np.inf
+        run = accelerate(v, step, max_iter=effort.max_iter, momentum=problem.convex)
+        v, converged, n_iter = run.x, run.converged, n_iter + run.n_iter
     return Solution(v.astype(start.dtype), n_iter, converged, x)

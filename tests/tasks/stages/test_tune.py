@@ -199,7 +199,7 @@ def test_pairs_belong_to_the_fits_that_weigh_them(stages: Any) -> None:
     for reference in jobs_of(artifact).values():
         job = store.open(reference)
         (options,) = job.parameters["options"]
-        assert ("curricula" in job.inputs) == (options["mu"] > 0)
+        assert ("curricula" in job.inputs) == (options["pacing"]["mu"] > 0)
     without = found(
         stages, stages.tune({"alpha": (0.01, 0.3)}, options={**BASE, "pacing": {"mu": 0.0}})
     )
