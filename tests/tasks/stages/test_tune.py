@@ -224,7 +224,7 @@ def test_what_was_chosen_is_said(stages: Any) -> None:
     assert said[-1].endswith(" in 2 folds, 2 times, of the training rows")
     with listening(on_message=said.append):
         stages.tune({"alpha": (0.01, 0.3)}, warm_start=True)
-    assert said[-1].endswith("of the training rows, warm-started along alpha")
+    assert said[-1].endswith("of the training rows, warm-started")
 
 
 def test_a_search_that_must_be_stored_is_asked_for(stages: Any) -> None:
