@@ -26,7 +26,6 @@ from pydantic import (
 )
 
 from cppcl.features import make_extractor
-from cppcl.features.learning import LearningExtractor
 from cppcl.learning.estimator import Estimator
 from cppcl.retrieval.exact import Metric
 from cppcl.validation import suggestion
@@ -249,7 +248,7 @@ def options_model(
         discriminator: (Literal[name], Field(name, description=summary(registered))),
         **arguments,
     }
-    if may_learn(registered):
+    if not compared and may_learn(registered):
         fields |= LEARNING
     if compared:
         fields |= COMPARED
@@ -320,8 +319,9 @@ def option_types(registered: type) -> dict[str, Any]:
 
 
 def may_learn(registered: type) -> bool:
-    """Whether a class learns from training pictures, with any options."""
-    return issubclass(registered, LearningExtractor)
+    """True if an extractor of this class learns from training pictures, with any options."""
+    # False where none of its objects learns; where some do, a property.
+    return getattr(registered, "learns", False) is not False
 
 
 def summary(documented: type) -> str:

@@ -11,16 +11,18 @@ import numpy as np
 
 from cppcl.errors import InputError
 from cppcl.learning.estimator import flattened, merged
-from cppcl.methods import make_method
-from cppcl.modality import Modality
+from cppcl.methods import Method, make_method
+from cppcl.modality import MODALITIES, Modality
 from cppcl.selection.folds import HeldOut, repeated_folds
 from cppcl.selection.grid_search import gather_scores, search_jobs
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.cluster.jobs import run_jobs
+from tasks.cluster.session import available_cluster
 from tasks.prefect_progress import prefect_progress
 from tasks.progress import Progress, log, tell
 from tasks.samples import Target, training_samples
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
+from tasks.workers.memory import check_training_memory
 from tasks.workers.search import job_recipe, score_stored_job
 from tasks.workspace import Workspace
 
@@ -203,6 +205,9 @@ def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, label: 
     if stored and pending:
         of_all, still = (sum(map(n_combinations, jobs)) for jobs in (recipes, pending))
         log(f"{label}: {of_all - still} of {of_all} combinations were done")
+    if pending and (workers := available_cluster()):
+        declared = max(declared_memory(store, job) for job in pending)
+        check_training_memory(method_of(pending[0]), declared, workers.memory_of_a_worker())
     work = functools.partial(score_stored_job, store=str(store.root), force=force)
     device = "gpu" if any(uses_gpu(job) for job in pending) else "cpu"
     with prefect_progress(f"tune {label}") as show:
@@ -219,11 +224,34 @@ def n_combinations(job: Recipe) -> int:
     return len(combinations)
 
 
-def uses_gpu(job: Recipe) -> bool:
-    """Whether a combination of a job runs on a GPU."""
+def method_of(job: Recipe) -> str:
+    """Registered name of the method of a job."""
+    return str(job.parameters["method"])
+
+
+def methods_of(job: Recipe) -> list[Method]:
+    """Method of each combination of a job, not fitted."""
     combinations: Any = job.parameters["options"]
-    method = str(job.parameters["method"])
-    return any(make_method(method, **options).uses_gpu for options in combinations)
+    return [make_method(method_of(job), **options) for options in combinations]
+
+
+def uses_gpu(job: Recipe) -> bool:
+    """True if a combination of a job runs on a GPU."""
+    return any(method.uses_gpu for method in methods_of(job))
+
+
+def declared_memory(store: Store, job: Recipe) -> int:
+    """Bytes that the method of a job declares that it needs for the training part of a fold."""
+    folds = store.open(job.inputs["folds"])
+    of_folds: Any = folds.parameters["n_folds"]
+    counts, dimensions = [], []
+    for modality in MODALITIES:
+        (n,) = folds.shape(f"{modality}_rows")
+        counts.append(n - n // of_folds)
+        features = store.open(job.inputs[f"{modality}_features"])
+        dimensions.append(features.shape("features")[1])
+    sketch, image = dimensions
+    return max(method.memory(*counts, (sketch, image)) for method in methods_of(job))
 
 
 def best_options(store: Store, reference: Reference) -> dict[str, Any]:
