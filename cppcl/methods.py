@@ -21,7 +21,7 @@ class Method(Protocol):
     The constructor takes keyword arguments only, typed, with defaults that JSON can hold: they
     are the options that a user sets, and all of them take part in the key of what is learned.
     Codes of both modalities have one length and are compared by the cosine. A class that derives
-    from `cppcl.learning.learner.Learner` has the usual answers to what a method is asked
+    from `cppcl.learning.learner.BaseMethod` has the usual answers to what a method is asked
     about itself.
 
     Attributes

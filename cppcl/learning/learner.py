@@ -15,27 +15,16 @@ from cppcl.modality import MODALITIES, Modality
 from cppcl.validation import Floating
 
 
-class Learner(Estimator, ABC):
-    """Base of methods, which learn from sketches and images and code new ones.
+class BaseMethod:
+    """The usual answers to what a method is asked about itself (`cppcl.methods.Method`).
 
-    A subclass is a dataclass with a group of options `preparation`. Its `fit` calls `_keep` with
-    what it learned, and its `_code` codes prepared features with that.
-
-    What a method says about itself (`cppcl.methods.Method`) has its usual answer here: it learns,
-    without curricula and on the CPU. A subclass to which that does not apply says otherwise.
-
-    Attributes
-    ----------
-    history_ : dict of str to ndarray
-        One value a round of training; empty for closed forms.
+    It learns, without curricula and on the CPU. A subclass to which that does not apply says
+    otherwise.
     """
 
     learns: ClassVar[bool] = True
     warm_start_option: ClassVar[str | None] = None
     zero_codes_hint: ClassVar[str] = ""
-
-    preparation: Preparation
-    history_: dict[str, NDArray[Any]]
 
     @property
     def uses_curricula(self) -> bool:
@@ -63,6 +52,22 @@ class Learner(Estimator, ABC):
         return training_memory(
             n_sketches * 2 * n_sketch_features + n_images * 2 * n_image_features
         )
+
+
+class Learner(BaseMethod, Estimator, ABC):
+    """Base of methods, which learn from sketches and images and code new ones.
+
+    A subclass is a dataclass with a group of options `preparation`. Its `fit` calls `_keep` with
+    what it learned, and its `_code` codes prepared features with that.
+
+    Attributes
+    ----------
+    history_ : dict of str to ndarray
+        One value a round of training; empty for closed forms.
+    """
+
+    preparation: Preparation
+    history_: dict[str, NDArray[Any]]
 
     def __post_init__(self) -> None:
         self.read_groups()

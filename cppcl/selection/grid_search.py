@@ -53,7 +53,7 @@ class SearchResult:
         The combinations, in the order of the grid (last option fastest).
     scores : ndarray, (combinations, folds of all repeats) float64
     warm_start : bool
-        Whether fits started from the one of the next larger `WARM_OPTION`, so that scores are
+        Whether fits started from the one of the next larger value, so that scores are
         not exactly those of the same options fitted alone.
     """
 
@@ -165,8 +165,8 @@ def grid_search(
     metric : {'cosine', 'l2'}
         What ranks, where `score` is a name.
     warm_start : bool
-        Fit descending values of `WARM_OPTION` one after the other, each from the dictionaries of
-        the one before, where the method's `fit` takes a `start`. Such a path is one job. It
+        Fit descending values of the method's `warm_start_option`, where it has one, each from
+        what the one before learned. Such a path is one job. It
         saves initialisation, but the scores are not those of the same options fitted alone: few
         rounds stay near where they start.
     seed : int

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from cppcl.datasets.table import MODALITIES, SampleTable
+from cppcl.datasets.table import SampleTable
+from cppcl.modality import MODALITIES
 
 CLASSES = ("left", "right")
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import MIB
-from cppcl.learning.estimator import Estimator
+from cppcl.learning.learner import BaseMethod
 
 
-class Ordered(Estimator):
+class Ordered(BaseMethod):
     """Features less the mean of the training samples, easier samples weighing more.
 
     Parameters
