@@ -314,6 +314,9 @@ def test_curricula_are_used_by_their_weight_and_a_gpu_by_the_device():
     assert [gpu.uses_gpu, make("cprl").uses_gpu] == [True, False]
     assert [name for name in METHODS if make(name).uses_curricula] == ["cprl"]
     assert [name for name in METHODS if not make(name).learns] == ["raw_cosine"]
-    assert make("cprl", curricula="image").curriculum_modalities == ("image",)
-    assert make("cprl", curricula="image", mu=0).curriculum_modalities == ()
-    assert [make("cprl").paces, make("cprl", regularizer="none").paces] == [True, False]
+    assert make("cprl", pacing={"curricula": "image"}).curriculum_modalities == ("image",)
+    assert make("cprl", pacing={"curricula": "image", "mu": 0}).curriculum_modalities == ()
+    assert [make("cprl").paces, make("cprl", pacing={"regularizer": "none"}).paces] == [
+        True,
+        False,
+    ]

@@ -185,10 +185,11 @@ def test_quick_runs_the_quick_values_on_one_split(done: Done) -> None:
     assert "Quick: " in done.summary["notes"][0]
     rows = done.artifact.text("alpha_alpha.csv").splitlines()
     assert [row.split(",")[1] for row in rows[1:]] == ["0.01", "0.1"]
-    # alpha = 0.01 is the table's own; of the surface no curriculum, one of either side, and both.
+    # alpha = 0.01 is the table's own; the surface has no curriculum, one of either modality, both.
     store = done.workspace.store
     options: list[Any] = [a.parameters["options"] for a in store.artifacts("train")]
-    learned = [(o["alpha"], o["mu"], o["curricula"]) for o in options if "alpha" in o]
+    paced = [(o["alpha"], o["pacing"]) for o in options if "alpha" in o]
+    learned = [(alpha, pacing["mu"], pacing["curricula"]) for alpha, pacing in paced]
     assert sorted(learned) == [
         (0.01, 0.0, "both"),
         *[(0.01, 0.5, "both")] * 2,
