@@ -4,19 +4,6 @@ import pytest
 from cppcl.features.descriptors.daisy import daisy, gaussian_taps
 
 
-def _mask(seed: int, side: int = 41) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    mask = rng.random((side, side)) < 0.02
-    mask[rng.integers(side)] = True
-    return mask
-
-
-def _placed(mask: np.ndarray, top: int, left: int, side: int = 200) -> np.ndarray:
-    canvas = np.zeros((side, side), dtype=bool)
-    canvas[top : top + mask.shape[0], left : left + mask.shape[1]] = mask
-    return canvas
-
-
 def test_an_upright_line():
     mask = np.zeros((121, 121), dtype=bool)
     mask[:, 60] = True

@@ -17,9 +17,6 @@ def image():
     return smoothed(mask, 2.0)
 
 
-MIDDLE = np.array([[40, 40]])
-
-
 @pytest.mark.parametrize(
     ("angle", "layer"), [(0, 0), (45, 1), (90, 2), (135, 3), (180, 4), (270, 6), (315, 7)]
 )
