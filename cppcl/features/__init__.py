@@ -16,7 +16,7 @@ from cppcl.features.base import Extractor, Picture
 from cppcl.features.combination import (
     SEPARATOR,
     WEIGHTS,
-    Combination,
+    CombinedExtractor,
     check_part_options,
     part_names,
 )
@@ -39,7 +39,14 @@ from cppcl.features.scores.objectness import Objectness
 from cppcl.features.scores.stroke_length import StrokeLength
 from cppcl.validation import suggestion
 
-__all__ = ["EXTRACTORS", "Combination", "Extractor", "Picture", "learning_part", "make_extractor"]
+__all__ = [
+    "EXTRACTORS",
+    "CombinedExtractor",
+    "Extractor",
+    "Picture",
+    "learning_part",
+    "make_extractor",
+]
 
 EXTRACTORS: dict[str, type[Extractor]] = {
     extractor.name: extractor
@@ -94,7 +101,7 @@ def make_extractor(name: str, options: Mapping[str, Any] | None = None) -> Extra
         names = part_names(name, EXTRACTORS)
         check_part_options(name, names, given)
         parts = tuple(make_extractor(part, given.get(part)) for part in names)
-        return Combination(parts=parts, weights=given.get(WEIGHTS))
+        return CombinedExtractor(parts=parts, weights=given.get(WEIGHTS))
     if name not in EXTRACTORS:
         raise InputError(f"no feature extractor {name!r}{suggestion(name, EXTRACTORS)}")
     keep_freed_memory()
@@ -122,7 +129,7 @@ def learning_part(
         Those of `options` that it takes.
     """
     extractor, given = make_extractor(name, options), dict(options or {})
-    if not isinstance(extractor, Combination) or not extractor.learns:
+    if not isinstance(extractor, CombinedExtractor) or not extractor.learns:
         return name, given
     names = [part.name for part in extractor.learning]
     if len(names) == 1:

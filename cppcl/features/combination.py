@@ -22,7 +22,7 @@ WEIGHTS = "weights"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Combination(BaseExtractor):
+class CombinedExtractor(BaseExtractor):
     r"""Vectors of several extractors side by side, each of unit length and weighted.
 
     With :math:`x_i` the vector of part i and :math:`w_i` its weight, a picture has the blocks

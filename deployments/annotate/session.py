@@ -46,7 +46,7 @@ class Question(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Progress:
+class AnnotationProgress:
     """How far the work on one modality is.
 
     Attributes
@@ -176,12 +176,12 @@ class Session:
             self._shown[annotator, modality] = (a, b), self._clock()
             return True
 
-    def progress(self, annotator: str | None, modality: Modality) -> Progress:
+    def progress(self, annotator: str | None, modality: Modality) -> AnnotationProgress:
         """Count what was done."""
         with self._lock:
             tally, proposals = self._tally(modality), self.annotated.sides[modality].proposals
             mine = list(tally.given.get(annotator or "", {}).values())
-            return Progress(
+            return AnnotationProgress(
                 len(proposals),
                 sum(pair in tally.times_answered for pair in proposals),
                 len(mine),

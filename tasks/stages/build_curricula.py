@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.curriculum.annotation.answered_pairs import AnsweredPairs, agreement, pairs_from_answers
-from cppcl.curriculum.annotation.answers import Answer, read_answers
+from cppcl.curriculum.annotation.answers import PairAnswer, read_answers
 from cppcl.curriculum.annotation.simulated import simulated_answers
 from cppcl.curriculum.build import Built, build_curriculum
 from cppcl.curriculum.union import curriculum_arrays
@@ -138,7 +138,7 @@ def simulated(
     rows: NDArray[np.int64],
     classes: NDArray[np.str_],
     ids: Sequence[str],
-) -> list[Answer]:
+) -> list[PairAnswer]:
     """Answers of a simulated annotator on the sketches in these rows."""
     features = store.open(annotator["features"])
     shown = features.rows("features", rows)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.curriculum.annotation.answers import Answer
+from cppcl.curriculum.annotation.answers import PairAnswer
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.errors import InputError
 
@@ -54,13 +54,13 @@ class AnsweredPairs:
 
 
 def pairs_from_answers(
-    answers: Sequence[Answer], ids: Sequence[str], *, share: float = 1.0, seed: int = 0
+    answers: Sequence[PairAnswer], ids: Sequence[str], *, share: float = 1.0, seed: int = 0
 ) -> AnsweredPairs:
     """Ordered pairs of the samples of one modality that people decided.
 
     Parameters
     ----------
-    answers : sequence of Answer
+    answers : sequence of PairAnswer
         In the order in which pairs are listed.
     ids : sequence of str
         Id of each of the n samples; answers about others are counted and left out.

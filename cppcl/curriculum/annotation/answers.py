@@ -23,7 +23,7 @@ LONGEST_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True)
-class Answer:
+class PairAnswer:
     """Which of two samples, given by their ids, someone found easier; 'skip' if undecided."""
 
     sample_a: str
@@ -32,7 +32,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class GivenAnswer(Answer):
+class GivenAnswer(PairAnswer):
     """An answer, who gave it and when.
 
     Attributes
@@ -71,7 +71,7 @@ class Line(NamedTuple):
     problem: str
 
 
-def read_answers(path: Path) -> list[Answer]:
+def read_answers(path: Path) -> list[PairAnswer]:
     """Read a table of answers.
 
     Parameters
@@ -92,14 +92,14 @@ def read_answers(path: Path) -> list[Answer]:
         raise InputError(f"answers {path}: cannot be read ({error})") from error
     if path.suffix not in (".csv", ".jsonl"):
         raise InputError(f"answers {path}: give a .csv or .jsonl file with the columns {COLUMNS}")
-    answers: list[Answer] = []
+    answers: list[PairAnswer] = []
     line = 1
     try:
         for number, row, problem in _rows(text, "csv" if path.suffix == ".csv" else "jsonl"):
             line = number
             if problem:
                 raise InputError(problem)
-            answers.append(Answer(*_choice(row)))
+            answers.append(PairAnswer(*_choice(row)))
     except InputError as error:
         raise InputError(f"answers {path}, line {line}: {error}") from error
     return answers

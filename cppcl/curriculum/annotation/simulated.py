@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.curriculum.annotation.answers import Answer
+from cppcl.curriculum.annotation.answers import PairAnswer
 from cppcl.curriculum.annotation.questions import classes_to_ask_within, nearest_pairs
 from cppcl.errors import InputError
 
@@ -25,7 +25,7 @@ def simulated_answers(
     ids: Sequence[str],
     *,
     seed: int = 0,
-) -> list[Answer]:
+) -> list[PairAnswer]:
     """Answers that people might have given: the sketch with more detail is the easier one.
 
     The pairs are those that people were asked about in Section 4 of the paper: each sketch with
@@ -68,5 +68,5 @@ def simulated_answers(
     for a, b in nearest_pairs(features, classes_to_ask_within(labels), seed=seed).tolist():
         more = values[a] - values[b]
         easier: Any = "skip" if abs(more) <= band else "a" if more > 0 else "b"
-        answers.append(Answer(ids[a], ids[b], easier))
+        answers.append(PairAnswer(ids[a], ids[b], easier))
     return answers

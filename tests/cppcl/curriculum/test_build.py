@@ -3,7 +3,7 @@ import pytest
 
 from cppcl.curriculum import AllPairs, Chain, ExplicitPairs, Union, pairs_from_scores
 from cppcl.curriculum.annotation.answered_pairs import pairs_from_answers
-from cppcl.curriculum.annotation.answers import Answer
+from cppcl.curriculum.annotation.answers import PairAnswer
 from cppcl.curriculum.build import build_curriculum
 from cppcl.curriculum.scores import hash_pairs
 from cppcl.curriculum.semiorder import order_by_scores
@@ -13,7 +13,7 @@ from cppcl.errors import InputError
 rng = np.random.default_rng(0)
 SCORES, LABELS, V = rng.normal(size=20), rng.integers(0, 2, 20), rng.random(20)
 ANSWERED = pairs_from_answers(
-    [Answer("3", "4", "a"), Answer("7", "9", "b")], [str(k) for k in range(20)]
+    [PairAnswer("3", "4", "a"), PairAnswer("7", "9", "b")], [str(k) for k in range(20)]
 )
 IDS = [str(k) for k in range(20)]
 FORMS = {"sampled": ExplicitPairs, "hashed": ExplicitPairs, "all": AllPairs, "chain": Chain}

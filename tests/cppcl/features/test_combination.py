@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import normalize
 
 from cppcl.errors import InputError, NotFittedError
-from cppcl.features import Combination, learning_part, make_extractor
+from cppcl.features import CombinedExtractor, learning_part, make_extractor
 
 LKS = {"n_keyshapes": 5, "n_nearest": 2, "blocks": 2}
 SIFT = {"n_words": 6}
@@ -60,7 +60,7 @@ def test_blocks_are_those_of_the_parts_at_unit_length_and_weighted(drawings, lea
 def test_cosines_are_means_of_those_of_the_parts(seed, weights):
     rng = np.random.default_rng(seed)
     parts = [Given(rng.normal(size=(6, m)).astype(np.float32), f"m{m}") for m in (4, 7)]
-    rows = Combination(parts=parts, weights=weights).transform([None] * 6)
+    rows = CombinedExtractor(parts=parts, weights=weights).transform([None] * 6)
     squares = np.square(weights)
     expected = sum(s * cosine_similarity(p.rows) for s, p in zip(squares, parts, strict=True))
     np.testing.assert_allclose(cosine_similarity(rows), expected / squares.sum(), atol=1e-6)
@@ -70,7 +70,7 @@ def test_cosines_are_means_of_those_of_the_parts(seed, weights):
 def test_a_block_of_zeros_stays_so_and_extreme_values_count():
     first = np.array([[0, 0], [3e30, 4e30], [3e-30, -4e-30]], dtype=np.float32)
     second = np.array([[1, 0], [0, 0], [5, 12]], dtype=np.float32)
-    combined = Combination(parts=[Given(first, "a"), Given(second, "b")], weights=[1, 2])
+    combined = CombinedExtractor(parts=[Given(first, "a"), Given(second, "b")], weights=[1, 2])
     expected = [[0, 0, 2, 0], [0.6, 0.8, 0, 0], [0.6, -0.8, 10 / 13, 24 / 13]]
     np.testing.assert_allclose(combined.transform([None] * 3), expected, rtol=1e-6)
 
@@ -174,6 +174,6 @@ def test_what_is_refused_is_named(name, options, words):
 
 def test_one_part_and_a_score_make_no_combination():
     with pytest.raises(InputError, match="'hog' has 1 parts"):
-        Combination(parts=(make_extractor("hog"),))
+        CombinedExtractor(parts=(make_extractor("hog"),))
     with pytest.raises(InputError, match=r"'hog\+edgeness': 'edgeness' gives a single number"):
         assert make_extractor("hog+edgeness").dimension

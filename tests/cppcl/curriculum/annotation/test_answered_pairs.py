@@ -14,15 +14,15 @@ from cppcl.curriculum.annotation.answered_pairs import (
     count_in_cycles,
     pairs_from_answers,
 )
-from cppcl.curriculum.annotation.answers import Answer
+from cppcl.curriculum.annotation.answers import PairAnswer
 from cppcl.errors import InputError
 
 IDS = ["cat/1", "cat/2", "cat/3", "dog/1"]
 ANSWERS = [
-    Answer("cat/1", "cat/2", "a"),
-    Answer("cat/2", "cat/3", "b"),
-    Answer("cat/3", "cat/1", "skip"),
-    Answer("cat/2", "elsewhere", "a"),
+    PairAnswer("cat/1", "cat/2", "a"),
+    PairAnswer("cat/2", "cat/3", "b"),
+    PairAnswer("cat/3", "cat/1", "skip"),
+    PairAnswer("cat/2", "elsewhere", "a"),
 ]
 
 
@@ -41,17 +41,17 @@ def test_pairs_are_harder_then_easier_and_everything_is_counted():
 
 def test_contradictions_and_cycles_are_kept_and_counted():
     answers = [
-        Answer("cat/1", "cat/2", "a"),
-        Answer("cat/2", "cat/1", "a"),  # the other way
-        Answer("cat/1", "cat/2", "a"),  # said twice
-        Answer("cat/2", "cat/3", "a"),
-        Answer("cat/3", "dog/1", "a"),
+        PairAnswer("cat/1", "cat/2", "a"),
+        PairAnswer("cat/2", "cat/1", "a"),  # the other way
+        PairAnswer("cat/1", "cat/2", "a"),  # said twice
+        PairAnswer("cat/2", "cat/3", "a"),
+        PairAnswer("cat/3", "dog/1", "a"),
     ]
     found = pairs_from_answers(answers, IDS)
     assert len(found.pairs) == 5
     assert found.n_contradicted == 1
     assert found.n_in_cycles == 3
-    closed = pairs_from_answers([*answers, Answer("dog/1", "cat/2", "a")], IDS)
+    closed = pairs_from_answers([*answers, PairAnswer("dog/1", "cat/2", "a")], IDS)
     assert closed.n_in_cycles == 6
     assert pairs_from_answers([], IDS).counts()["pairs"] == 0
 
@@ -71,7 +71,7 @@ def test_pairs_on_cycles_equal_reachability(pairs):
 
 def test_a_share_of_the_decided_pairs():
     ids = [str(k) for k in range(40)]
-    answers = [Answer(str(k), str(k + 1), "b") for k in range(39)]
+    answers = [PairAnswer(str(k), str(k + 1), "b") for k in range(39)]
     some = pairs_from_answers(answers, ids, share=0.6, seed=3)
     assert len(some.pairs) == round(0.6 * 39)
     assert {tuple(p) for p in some.pairs.pairs.tolist()} <= {(k, k + 1) for k in range(39)}

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from cppcl.curriculum.annotation.answers import (
-    Answer,
     GivenAnswer,
+    PairAnswer,
     check_annotator,
     check_seconds,
     read_answers,
@@ -17,10 +17,10 @@ from cppcl.curriculum.annotation.answers import (
 from cppcl.errors import InputError
 
 ANSWERS = [
-    Answer("cat/1", "cat/2", "a"),
-    Answer("cat/2", "cat/3", "b"),
-    Answer("cat/3", "cat/1", "skip"),
-    Answer("cat/2", "elsewhere", "a"),
+    PairAnswer("cat/1", "cat/2", "a"),
+    PairAnswer("cat/2", "cat/3", "b"),
+    PairAnswer("cat/3", "cat/1", "skip"),
+    PairAnswer("cat/2", "elsewhere", "a"),
 ]
 GIVEN = [
     GivenAnswer("cat/1", 'with "quotes", and\nlines', "a", "Ada L.", 2.25, "2020-01-02T03:04:05"),
@@ -39,7 +39,10 @@ def test_curricula_read_the_same_answers(kind, tmp_path):
     given = [GivenAnswer("cat/1", "cat,2", "b", "x", 0.5), GivenAnswer("cat/3", "ß", "skip", "y")]
     path = tmp_path / f"answers.{kind}"
     path.write_text(write_answers(given, kind), encoding="utf-8")
-    assert read_answers(path) == [Answer("cat/1", "cat,2", "b"), Answer("cat/3", "ß", "skip")]
+    assert read_answers(path) == [
+        PairAnswer("cat/1", "cat,2", "b"),
+        PairAnswer("cat/3", "ß", "skip"),
+    ]
 
 
 def test_wrong_lines_are_named_and_the_others_read():
@@ -100,7 +103,7 @@ def test_ids_may_hold_what_looks_like_the_end_of_a_line(tmp_path, name):
     quoted = name.replace('"', '""')
     table.write_text(f'sample_a,sample_b,easier\n"{quoted}",cat/1,a\n', encoding="utf-8")
     lines = tmp_path / "a.jsonl"
-    answer = Answer(name, "cat/1", "a")
+    answer = PairAnswer(name, "cat/1", "a")
     lines.write_text(json.dumps(vars(answer), ensure_ascii=False) + "\n", encoding="utf-8")
     assert read_answers(table) == read_answers(lines) == [answer]
 
