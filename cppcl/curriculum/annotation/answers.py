@@ -92,16 +92,18 @@ def read_answers(path: Path) -> list[PairAnswer]:
         raise InputError(f"answers {path}: cannot be read ({error})") from error
     if path.suffix not in (".csv", ".jsonl"):
         raise InputError(f"answers {path}: give a .csv or .jsonl file with the columns {COLUMNS}")
-    answers: list[PairAnswer] = []
-    line = 1
     try:
-        for number, row, problem in _rows(text, "csv" if path.suffix == ".csv" else "jsonl"):
-            line = number
+        rows = list(_rows(text, "csv" if path.suffix == ".csv" else "jsonl"))
+    except InputError as error:
+        raise InputError(f"answers {path}, {error}") from error
+    answers = []
+    for number, row, problem in rows:
+        try:
             if problem:
                 raise InputError(problem)
             answers.append(PairAnswer(*_choice(row)))
-    except InputError as error:
-        raise InputError(f"answers {path}, line {line}: {error}") from error
+        except InputError as error:
+            raise InputError(f"answers {path}, line {number}: {error}") from error
     return answers
 
 
@@ -212,7 +214,7 @@ def _csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
     try:
         missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
         if missing:
-            raise InputError(f"the head lacks the columns {', '.join(missing)}")
+            raise InputError(f"line 1: the head lacks the columns {', '.join(missing)}")
         for row in reader:
             yield reader.line_num, row, ""
     except csv.Error as error:
