@@ -56,7 +56,7 @@ class Terminal:
             transient=True,
         )
         self._tasks: dict[str, TaskID] = {}
-        self._said: set[str] = set()
+        self._shown: set[str] = set()
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
@@ -68,7 +68,7 @@ class Terminal:
         self._exit.close()
 
     def progress(self, progress: Progress) -> None:
-        """Show how far a piece of work is."""
+        """Show the progress of a piece of work."""
         name = f"{progress.stage}: {progress.label}"
         if name not in self._tasks:
             self._tasks[name] = self.bars.add_task(name, total=progress.total, detail="")
@@ -84,9 +84,9 @@ class Terminal:
             self.console.print(Text(f"{name}: {how}"))
 
     def message(self, text: str) -> None:
-        """Show a remark, once however often it is made."""
-        if text not in self._said:
-            self._said.add(text)
+        """Show a message; the same one again is not repeated."""
+        if text not in self._shown:
+            self._shown.add(text)
             self.console.print(Text(text))
 
     def table(
@@ -108,7 +108,7 @@ class Terminal:
         rows : sequence of sequences of str
             Cells; what a narrow terminal has no room for is folded.
         last_whole : bool
-            Whether cells of the last column, such as paths to be copied, stay on one line. In a
+            Keep cells of the last column, such as paths to be copied, on one line. In a
             terminal that is narrower than the table, the terminal itself then breaks the lines.
         """
         table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)

@@ -52,7 +52,7 @@ def make_app(session: Session, access: Access) -> FastAPI:
     templates = environment("deployments.annotate")
     files = resources.files("deployments.annotate") / "static"
     static = {name: (files / name).read_bytes() for name in STATIC}
-    sides = tuple(session.annotated.sides)
+    modalities = tuple(session.annotated.modalities)
 
     def page(
         template: str, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any
@@ -64,8 +64,8 @@ def make_app(session: Session, access: Access) -> FastAPI:
 
     def modality_of(values: Mapping[str, str]) -> Modality:
         modality = values.get("modality", "")
-        if modality not in sides:
-            raise InputError(f"modality={modality!r:.200} must be one of {', '.join(sides)}")
+        if modality not in modalities:
+            raise InputError(f"modality={modality!r:.200} must be one of {', '.join(modalities)}")
         return modality
 
     def state(annotator: str, modality: Modality) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def make_app(session: Session, access: Access) -> FastAPI:
 
     @app.get("/")
     def start() -> Response:
-        progress = {modality: session.progress(None, modality) for modality in sides}
+        progress = {modality: session.progress(None, modality) for modality in modalities}
         return page("start.html", progress=progress, work=session.work())
 
     @app.get("/ask")
@@ -185,7 +185,7 @@ def make_app(session: Session, access: Access) -> FastAPI:
 
 def pictures_of(annotated: AnnotationSet) -> Pictures[str]:
     """Training pictures by the ids of their samples."""
-    samples = (sample for side in annotated.sides.values() for sample in side.samples)
+    samples = (sample for side in annotated.modalities.values() for sample in side.samples)
     return Pictures(annotated.root, {s.id: PictureFile(s.path, s.sha256) for s in samples})
 
 

@@ -84,7 +84,7 @@ class AnswerDatabase:
 
     @property
     def n_answers(self) -> int:
-        """Number of answers, whoever gave or took them back."""
+        """Number of stored answers, of all people."""
         with self._lock, self._explained():
             (count,) = self._connection.execute("SELECT count(*) FROM answers").fetchone()
             return int(count)
@@ -95,7 +95,7 @@ class AnswerDatabase:
         Returns
         -------
         bool
-            Whether it is new; the same answer again changes nothing.
+            True if it is new; the same answer again changes nothing.
 
         Raises
         ------
@@ -167,10 +167,10 @@ class AnswerDatabase:
         known = GivenAnswer(*before)
         if (known.easier_sample, known.pair) == (answer.easier_sample, answer.pair):
             return False
-        said = f"{known.easier_sample!r} easier" if known.easier_sample else "skip"
+        earlier = f"{known.easier_sample!r} easier" if known.easier_sample else "skip"
         raise ContradictionError(
             f"{answer.annotator!r} answered {answer.pair[0]!r} and {answer.pair[1]!r} before: "
-            f"{said}; undo that first"
+            f"{earlier}; undo that first"
         )
 
     def _prepare(self, experiment: str) -> None:

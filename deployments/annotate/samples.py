@@ -37,7 +37,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Side:
+class AnnotatedPictures:
     """Training pictures of one modality.
 
     Attributes
@@ -70,14 +70,14 @@ class AnnotationSet:
         Modality of every sample of the experiment, of training and of test, by its id.
     root : Path
         Folder that paths of samples are relative to.
-    sides : dict of Side
+    modalities : dict of AnnotatedPictures
         Modalities with at least one proposed pair.
     """
 
     experiment: str
     modality_of: dict[str, Modality]
     root: Path
-    sides: dict[Modality, Side]
+    modalities: dict[Modality, AnnotatedPictures]
 
 
 def gather(workspace: Workspace, text: str, split: str | None = None) -> AnnotationSet:
@@ -112,7 +112,7 @@ def gather(workspace: Workspace, text: str, split: str | None = None) -> Annotat
     with cluster_session(compute["cluster"], compute["workers"], compute["memory_per_worker"]):
         # It starts when something is to be extracted.
         artifacts = {m: features_of(workspace, record, references, table, m) for m in MODALITIES}
-    sides: dict[Modality, Side] = {}
+    modalities: dict[Modality, AnnotatedPictures] = {}
     for modality, artifact in artifacts.items():
         rows = training_rows(rows_of, modality)
         usable = usable_rows(artifact)[rows]
@@ -128,8 +128,8 @@ def gather(workspace: Workspace, text: str, split: str | None = None) -> Annotat
         features[~usable] = 0
         proposals = tuple((int(a), int(b)) for a, b in nearest_pairs(features, classes))
         if proposals:
-            sides[modality] = Side(found, classes, usable, proposals)
-    if not sides:
+            modalities[modality] = AnnotatedPictures(found, classes, usable, proposals)
+    if not modalities:
         raise InputError(
             f"experiment {record['experiment']!r}: no two training pictures of one class, and so "
             "no pairs to ask about; give another split (--split) or more pictures"
@@ -138,7 +138,7 @@ def gather(workspace: Workspace, text: str, split: str | None = None) -> Annotat
         str(record["experiment"]),
         dict(zip(samples.ids, samples.modality, strict=True)),
         pictures.root,
-        sides,
+        modalities,
     )
 
 

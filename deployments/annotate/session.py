@@ -115,13 +115,13 @@ class Session:
         self._last = self._n_read = 0
         self._rows = {
             modality: {sample.id: row for row, sample in enumerate(side.samples)}
-            for modality, side in annotated.sides.items()
+            for modality, side in annotated.modalities.items()
         }
 
     def question(self, annotator: str, modality: Modality) -> Question | None:
         """Return what to ask someone next: the same until it is answered; None if all is done."""
         with self._lock:
-            side, who = self.annotated.sides[modality], (annotator, modality)
+            side, who = self.annotated.modalities[modality], (annotator, modality)
             tally = self._tally(modality)
             mine = tally.given.get(annotator, {})
             pair = self._shown[who][0] if who in self._shown else None
@@ -144,7 +144,7 @@ class Session:
         Returns
         -------
         bool
-            Whether it is new.
+            True if it is new.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class Session:
     def progress(self, annotator: str | None, modality: Modality) -> AnnotationProgress:
         """Count what was done."""
         with self._lock:
-            tally, proposals = self._tally(modality), self.annotated.sides[modality].proposals
+            tally, proposals = self._tally(modality), self.annotated.modalities[modality].proposals
             mine = list(tally.given.get(annotator or "", {}).values())
             return AnnotationProgress(
                 len(proposals),
@@ -239,7 +239,7 @@ class Session:
         return ""
 
     def _choose(self, annotator: str, modality: Modality, tally: Tally) -> RowPair | None:
-        side, times = self.annotated.sides[modality], tally.times_answered
+        side, times = self.annotated.modalities[modality], tally.times_answered
         mine = tally.given.get(annotator, {}).keys()
         latest = self._clock() - SHOWN_SECONDS
         shown = {
@@ -272,6 +272,6 @@ class Session:
 
 
 def _swapped(annotator: str, pair: RowPair) -> bool:
-    """Whether the higher row is shown on the left: by chance, and the same on every look."""
+    """True if the higher row is shown on the left: random, but always the same for a pair."""
     seed = np.random.SeedSequence([*annotator.encode(), *pair])
     return bool(seed.generate_state(1)[0] & 1)

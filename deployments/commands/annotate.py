@@ -3,20 +3,52 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cppcl.errors import InputError
-from deployments.annotate.database import AnswerDatabase
-from deployments.annotate.samples import gather
-from deployments.annotate.session import Session
+from deployments.commands.arguments import add_listening, add_workspace
 from deployments.terminal import Terminal
-from deployments.web.listening import check_port, serve
 from tasks.workspace import Workspace
 
+if TYPE_CHECKING:
+    from deployments.annotate.session import Session
 
-def main(options: Namespace) -> int:
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_workspace(parser)
+    parser.add_argument("experiment", help="experiment (its latest run) or the name of a run")
+    add_listening(parser, 8765)
+    parser.add_argument(
+        "--split", metavar="KEY", help="split whose training pictures are shown (default: first)"
+    )
+    parser.add_argument(
+        "--database",
+        type=Path,
+        metavar="FILE",
+        help="where answers are kept (default: annotations/EXPERIMENT.sqlite in the workspace)",
+    )
+    files = parser.add_mutually_exclusive_group()
+    files.add_argument(
+        "--export", type=Path, metavar="FILE", help="write answers, .csv or .jsonl, and end"
+    )
+    files.add_argument(
+        "--import", dest="take_in", type=Path, metavar="FILE", help="read answers, and end"
+    )
+    parser.add_argument(
+        "--modality", choices=("sketch", "image"), help="export answers of this modality alone"
+    )
+
+
+def run(options: Namespace) -> int:
     """Serve the page until it is stopped; or export or import answers."""
+    from deployments.annotate.database import AnswerDatabase
+    from deployments.annotate.samples import gather
+    from deployments.annotate.session import Session
+    from deployments.web.listening import check_port
+
     check_port(options.port)
     workspace = Workspace(options.workspace)
     for name in ("export", "take_in"):
@@ -39,10 +71,10 @@ def main(options: Namespace) -> int:
                 options.export.write_text(text, encoding="utf-8", newline="")
                 print(options.export.absolute())
                 return 0
-            for modality, side in annotated.sides.items():
+            for modality, pictures in annotated.modalities.items():
                 terminal.message(
-                    f"{len(side.proposals)} pairs of {len(side.samples)} training {modality} "
-                    "pictures"
+                    f"{len(pictures.proposals)} pairs of {len(pictures.samples)} training "
+                    f"{modality} pictures"
                 )
             terminal.message(f"answers are kept in {file.absolute()}")
             serve_session(session, options.host, options.port)
@@ -73,5 +105,6 @@ def take_in(session: Session, path: Path, terminal: Terminal) -> int:
 def serve_session(session: Session, host: str, port: int) -> None:
     """Answer requests until a signal comes."""
     from deployments.annotate.app import make_app
+    from deployments.web.listening import serve
 
     serve(lambda access: make_app(session, access), host, port, "annotate")

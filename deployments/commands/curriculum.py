@@ -4,17 +4,45 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
 from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS, Picture, make_extractor
+from deployments.commands.arguments import add_actions
 from deployments.terminal import Terminal
 from tasks.workspace import Workspace
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = "Scores of curricula: how easy a picture is to learn from."
+    show = add_actions(parser, {"show": "draw cues, best windows and score of a picture, a PNG"})[
+        "show"
+    ]
+    show.add_argument("picture", type=Path, metavar="PICTURE", help="any picture file or SVG")
+    show.add_argument(
+        "--score",
+        default="objectness",
+        metavar="NAME",
+        help="objectness (default), edge_boxes or colour_contrast of images, edgeness of sketches",
+    )
+    show.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="OPTION=VALUE",
+        help="option of the score, such as n_windows=2000; learned=KEY names what it learned",
+    )
+    show.add_argument("--json", action="store_true", help="print one JSON document")
+    show.add_argument(
+        "--output", type=Path, metavar="FILE", help="PNG file (default: PICTURE-NAME.png here)"
+    )
+
+
+def run(options: Namespace) -> int:
     """Draw cues, best windows and score of a picture; prints the path of the figure."""
     from cppcl.features.explanation import explanation
     from cppcl.pictures.decoding import decode_picture

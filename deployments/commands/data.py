@@ -3,19 +3,52 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 
 from cppcl.datasets import DATASETS, Emoji, PublishedSet, SampleTable
 from cppcl.datasets.published.published_set import Status
 from cppcl.errors import CppclError, InputError
+from deployments.commands.arguments import add_actions
 from deployments.terminal import Terminal
-from tasks.stages.fetch import listener
 from tasks.workspace import Workspace
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = (
+        "Data sets are kept in $CPPCL_DATA, or in the folder data of the workspace."
+    )
+    parsers = add_actions(
+        parser,
+        {
+            "list": "list data sets with size, terms and state",
+            "status": "say what is here, what is missing and how to get it",
+            "get": "download data sets",
+            "add": "put archives or folders that you have in place",
+            "preview": "write a contact sheet, a PNG, of a data set",
+            "splits": "write the splits of a data set's experiment",
+        },
+    )
+    parsers["status"].add_argument(
+        "names", nargs="*", metavar="NAME", help="data sets (default: all)"
+    )
+    parsers["get"].add_argument("names", nargs="+", metavar="NAME", help="data sets")
+    for name in ("add", "preview", "splits"):
+        parsers[name].add_argument("name", metavar="NAME", help="data set")
+    add, preview = parsers["add"], parsers["preview"]
+    add.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="archives or folders")
+    add.add_argument("--link", action="store_true", help="use a folder where it is, uncopied")
+    preview.add_argument("--output", type=Path, metavar="FILE", help="default: NAME.png")
+    preview.add_argument("--classes", type=int, default=40, metavar="N", help="default 40")
+    preview.add_argument("--per-class", type=int, default=4, metavar="N", help="default 4")
+    parsers["splits"].add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="folder to write to"
+    )
+
+
+def run(options: Namespace) -> int:
     """Run one action on the data sets of a workspace."""
     return int(ACTIONS[options.action](options))
 
@@ -68,6 +101,8 @@ def show_status(options: Namespace) -> int:
 
 def get(options: Namespace) -> int:
     """Download data sets."""
+    from tasks.stages.fetch import listener
+
     directory = Workspace(options.workspace).published_data
     with Terminal(sys.stderr):
         for name in options.names:
@@ -77,6 +112,8 @@ def get(options: Namespace) -> int:
 
 def add(options: Namespace) -> int:
     """Put archives or folders that the user has where a data set is kept."""
+    from tasks.stages.fetch import listener
+
     directory = Workspace(options.workspace).published_data
     data_set = named(options.name)
     with Terminal(sys.stderr) as terminal:
@@ -156,6 +193,8 @@ def size_of(data_set: PublishedSet) -> str:
 
 def open_table(options: Namespace) -> tuple[SampleTable, Path]:
     """Sample table of a data set, and the folder that its paths are relative to."""
+    from tasks.stages.fetch import listener
+
     data_set = named(options.name)
     with Terminal(sys.stderr):
         root = data_set.fetch(Workspace(options.workspace).published_data, listener())

@@ -4,19 +4,48 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
 from cppcl.errors import CppclError, InputError
 from cppcl.features import EXTRACTORS, Extractor, make_extractor
+from deployments.commands.arguments import add_actions
 from deployments.terminal import MISSING, Terminal
 from tasks.progress import Progress, tell
 from tasks.workspace import Workspace
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = "Feature extractors and scores; A+B stands for several as one (lks+cnn)."
+    parsers = add_actions(
+        parser,
+        {
+            "list": "list extractors: values, device, time, licence of weights",
+            "show": "draw what an extractor sees of a picture, a PNG",
+        },
+    )
+    parsers["list"].add_argument("--no-timing", action="store_true", help="measure no time")
+    parsers["list"].add_argument("--json", action="store_true", help="print one JSON document")
+    show = parsers["show"]
+    show.add_argument("name", metavar="NAME", help="extractor, or several joined by '+'")
+    show.add_argument("picture", type=Path, metavar="PICTURE", help="any picture file or SVG")
+    show.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="OPTION=VALUE",
+        help="option of the extractor, such as contours=canny; learned=KEY names what it learned",
+    )
+    show.add_argument(
+        "--output", type=Path, metavar="FILE", help="PNG file (default: PICTURE-NAME.png here)"
+    )
+
+
+def run(options: Namespace) -> int:
     """Run one action on the extractors."""
     return int(ACTIONS[options.action](options))
 
@@ -59,7 +88,7 @@ def list_extractors(options: Namespace) -> int:
 
 
 def describe(name: str, terminal: Terminal, *, timed: bool) -> dict[str, Any]:
-    """What there is to say of an extractor; what cannot be known is None."""
+    """Describe an extractor; what cannot be known is None."""
     extractor = make_extractor(name)
     row: dict[str, Any] = {
         "name": name,
@@ -139,7 +168,7 @@ def show(options: Namespace) -> int:
 
 
 def as_learned(chosen: Any, side: int, workspace: Workspace, terminal: Terminal) -> Extractor:
-    """Extractor with what it learned: what was asked for, or the newest that fits."""
+    """Extractor with what it learned: the one asked for, or the newest that fits."""
     from flows.configuration.sides import what_learns
     from tasks.stages.learn import find_learned, latest_learned
     from tasks.workers.extractors import ExtractorSpec

@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
+from deployments.commands.arguments import add_workspace, share
 from deployments.terminal import Terminal
-from tasks.cluster.session import cluster_session
-from tasks.stages.index import update_index
 from tasks.workspace import Workspace
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_workspace(parser)
+    parser.add_argument("model", help="key of an encode artifact, or an experiment's name")
+    parser.add_argument("folder", type=Path, help="pictures, at any depth")
+    parser.add_argument(
+        "--max-bad-share",
+        type=share,
+        default=0.1,
+        metavar="SHARE",
+        help="share of pictures that may be unreadable (default 0.1)",
+    )
+    parser.add_argument(
+        "--name",
+        help="what the gallery is found by; with the same name again, what is new or changed is "
+        "extracted, and what is gone is left out (default: gallery- and the key's beginning)",
+    )
+
+
+def run(options: Namespace) -> int:
     """Extract and encode what is new in the folder; print the key to search with."""
+    from tasks.cluster.session import cluster_session
+    from tasks.stages.index import update_index
+
     with Terminal(sys.stderr) as terminal, cluster_session():
         update = update_index(
             workspace=Workspace(options.workspace),

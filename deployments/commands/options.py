@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
+from deployments.commands.arguments import add_workspace
 from deployments.terminal import Terminal
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_workspace(parser)
+    parser.add_argument(
+        "experiment",
+        nargs="?",
+        help="emoji, folder, cufs, ... or a YAML file; by default all options",
+    )
+
+
+def run(options: Namespace) -> int:
     """Print every option, of one experiment with its value, else with its default."""
     from flows.configuration.describe import all_options, options_of
     from flows.configuration.load import load_experiment

@@ -4,14 +4,41 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
+from deployments.commands.arguments import add_workspace, share
 from deployments.terminal import Terminal
 from tasks.promotion import history, promote, take_back
 from tasks.workspace import Workspace
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_workspace(parser)
+    parser.add_argument("experiment", help="experiment that was run")
+    parser.add_argument("--run", help="name of the run to promote (default: the latest)")
+    parser.add_argument(
+        "--score",
+        default="auto",
+        metavar="NAME",
+        help="map, rank_k, or validation: of the search of options, by training pictures alone "
+        "(default: that of the promoted model, else validation where there was a search)",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=share,
+        default=0.01,
+        metavar="SHARE",
+        help="how far the score may be below the best that was promoted (default 0.01)",
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--force", action="store_true", help="whatever the score is")
+    how.add_argument("--back", action="store_true", help="serve the one promoted before again")
+    how.add_argument("--list", action="store_true", help="list what was promoted")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(options: Namespace) -> int:
     """Promote, take back or list; 1 if a run's score does not hold."""
     workspace, experiment = Workspace(options.workspace), options.experiment
     if options.list:

@@ -14,7 +14,7 @@ from storage import DamagedArtifactError, Inventory, Remote, Store, Transfer
 from tasks.workspace import REMOTE, Workspace, remote_of
 
 
-def main(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     """Run one action on a store and its remote."""
     workspace = Workspace(options.workspace)
     if options.action == "push":

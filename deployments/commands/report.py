@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from cppcl.errors import InputError
+from deployments.commands.arguments import add_workspace
 from storage import Reference
 from tasks.workspace import Workspace
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_workspace(parser)
+    parser.add_argument("run", help="experiment (its latest run) or the name of a run")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="copy its files there")
+
+
+def run(options: Namespace) -> int:
     """Print the path of a report; with ``--output``, copy its files into a folder."""
     workspace = Workspace(options.workspace)
     _, record = workspace.find_run(options.run, "report")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
 from cppcl.errors import InputError
+from deployments.commands.arguments import add_record, add_workspace
 from deployments.server import prepare_prefect
 from deployments.terminal import Terminal
 from storage import Artifact, Reference
@@ -17,11 +18,37 @@ from tasks.workspace import Workspace
 PAGE = "index.html"
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_workspace(parser)
+    parser.add_argument("dataset", help="cufs, flickr15k, pacs, emoji, ... or a YAML file")
+    parser.add_argument(
+        "--quick", action="store_true", help="few values of every sweep, and one split"
+    )
+    parser.add_argument(
+        "--only",
+        dest="items",
+        action="append",
+        default=[],
+        metavar="ITEM",
+        help="this table or figure alone, such as table1; may be given again",
+    )
+    parser.add_argument(
+        "--anew",
+        action="store_true",
+        help="compute anew what is known only from a run of an earlier version of the code",
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="copy the page and its files there"
+    )
+    add_record(parser)
+
+
+def run(options: Namespace) -> int:
     """Run the flow of a reproduction, show its items and print where the page is."""
     from flows.reproduction.config import chosen_items, load_reproduction
 
-    # Wrong options are told before anything runs.
+    # Refuse wrong options before anything runs.
     chosen_items(load_reproduction(options.dataset), options.items)
     if options.output is not None and options.output.exists() and not options.output.is_dir():
         raise InputError(f"--output {str(options.output)!r} is a file; give a folder")
@@ -53,7 +80,7 @@ def main(options: Namespace) -> int:
     terminal.message(f"page: {page}")
     if options.json:
         print(json.dumps(summary))
-    return tell_failures(summary)
+    return report_failures(summary)
 
 
 def copy(artifact: Artifact, folder: Path) -> Path:
@@ -64,7 +91,7 @@ def copy(artifact: Artifact, folder: Path) -> Path:
     return (folder / PAGE).absolute()
 
 
-def tell_failures(summary: dict[str, Any]) -> int:
+def report_failures(summary: dict[str, Any]) -> int:
     """Name the items that failed; returns the exit code."""
     if not summary["failed"]:
         return 0

@@ -4,26 +4,53 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from cppcl.report.comparisons import splits_text
 from cppcl.report.published import as_printed
 from cppcl.report.tables import measure_text
+from deployments.commands.arguments import add_experiment
 from deployments.server import prepare_prefect
 from deployments.terminal import MISSING, Terminal
 from storage import Reference
+from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
 
 SHOWN_COMBINATIONS = 10
 """Combinations of a grid that are shown, best first; the store has all."""
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_experiment(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--only", metavar="STAGE", choices=STAGES, help="run this stage alone")
+    which.add_argument(
+        "--from",
+        dest="start",
+        metavar="STAGE",
+        choices=STAGES,
+        help="compute this stage and all after it anew; those before must be stored",
+    )
+    parser.add_argument(
+        "--until", metavar="STAGE", choices=STAGES, help="stop after this stage; not with --only"
+    )
+    parser.add_argument(
+        "--force",
+        action="append",
+        default=[],
+        metavar="STAGE",
+        choices=STAGES,
+        help="compute this stage anew although it is stored",
+    )
+
+
+def run(options: Namespace) -> int:
     """Run the flow of an experiment, show what happens and print where the report is."""
     from flows.configuration.load import load_experiment
 
-    # Wrong options are told before anything heavy starts.
+    # Refuse wrong options before anything heavy starts.
     load_experiment(options.experiment, options.overrides)
     with Terminal(sys.stderr) as terminal:
         prepare_prefect(terminal, options.workspace, verbose=options.verbose)
@@ -160,5 +187,5 @@ def spread_text(mean: float, std: float | None) -> str:
 
 
 def is_shown(name: str) -> bool:
-    """Whether the terminal has room for a score: the mean average precision and rank-k."""
+    """True for a score that the terminal shows: the mean average precision and rank-k."""
     return name == "map" or (name.startswith("rank_") and not name.endswith("_std"))

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
+from deployments.commands.arguments import add_workspace
 from deployments.terminal import Terminal
-from tasks.model import Model
 from tasks.workspace import Workspace
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_workspace(parser)
+    parser.add_argument("model", help="key of an encode artifact, or an experiment's name")
+    parser.add_argument("picture", type=Path, help="sketch: any picture file or SVG")
+    parser.add_argument("-k", type=int, default=10, help="number of pictures (default 10)")
+    parser.add_argument(
+        "--photo",
+        action="store_true",
+        help="the sketch is a photograph of paper: take away light, shadow and ruled lines first",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(options: Namespace) -> int:
     """Print the nearest pictures of the model's gallery."""
+    from tasks.model import Model
+
     workspace = Workspace(options.workspace)
     model = Model(workspace, workspace.find_model(options.model))
     matches = model.search(options.picture, options.k, photograph=options.photo)

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
+from deployments.commands.arguments import add_listening, add_workspace
 from deployments.terminal import Terminal
-from deployments.web.listening import check_port, serve
 from tasks.workspace import Workspace
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_workspace(parser)
+    parser.add_argument(
+        "models",
+        nargs="+",
+        metavar="MODEL",
+        help="an experiment's name (a newer run of it is taken up), or key of an encode artifact",
+    )
+    add_listening(parser, 8766)
+
+
+def run(options: Namespace) -> int:
     """Load the models and serve the page until it is stopped."""
+    from deployments.web.listening import check_port, serve
+
     check_port(options.port)
     from deployments.serve.app import make_app
     from deployments.serve.live import Live
@@ -20,11 +34,11 @@ def main(options: Namespace) -> int:
         live = Live(Workspace(options.workspace), options.models)
         for served in live.served.values():
             model, close = served.model, served.model.closeness
-            told = (
-                "nothing tells which similarity is close"
+            closeness = (
+                "no threshold of a close similarity is known"
                 if close.threshold is None
                 else f"close from a similarity of {close.threshold:.3f}"
             )
-            terminal.message(f"{served.text}: {model.n_pictures} pictures, {told}")
+            terminal.message(f"{served.text}: {model.n_pictures} pictures, {closeness}")
         serve(lambda access: make_app(live, access), options.host, options.port, "serve")
     return 0

@@ -1,15 +1,21 @@
-"""``cppcl stages``: the chain, in words."""
+"""``cppcl stages``: the stages of an experiment."""
 
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
+from deployments.commands.arguments import add_workspace
 from deployments.terminal import Terminal
 from tasks.stages.names import DESCRIPTIONS
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_workspace(parser)
+
+
+def run(options: Namespace) -> int:
     """Print the stages, what each makes and from what."""
     Terminal(sys.stdout).table(
         "stages, in order",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import Any
 
 from cppcl.errors import InputError
+from deployments.commands.arguments import add_actions
 from deployments.terminal import MISSING, PLAIN_WIDTH, Terminal, size_text
 from storage import Artifact, DamagedArtifactError, Reference, Repair
 from tasks.promotion import promoted_runs
@@ -17,8 +18,56 @@ from tasks.stages.names import STAGES
 from tasks.workspace import Workspace, source_of
 
 
-def main(options: Namespace) -> int:
-    """Run one action on the store of a workspace."""
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = "Everything that stages made, by stage and key."
+    parsers = add_actions(
+        parser,
+        {
+            "ls": "list artifacts, one a line",
+            "show": "say how artifacts were made",
+            "verify": "read all artifacts back, or some",
+            "push": "send artifacts to an object store, with what they were made from",
+            "pull": "fetch artifacts from an object store, with what they were made from",
+            "gc": "remove what neither the latest run of an experiment nor a gallery uses",
+        },
+    )
+    for name, added in parsers.items():
+        added.set_defaults(repair=False, dry_run=False, remote=None)
+        added.add_argument(
+            "keys",
+            nargs="+" if name == "pull" else "*",
+            metavar="STAGE" if name == "ls" else "KEY",
+            help="name of a stage" if name == "ls" else "key, its beginning, or stage/key",
+        )
+    parsers["verify"].add_argument(
+        "--repair",
+        action="store_true",
+        help="keep what is whole of a damaged artifact, so that a run makes only the rest",
+    )
+    urls = "default: $CPPCL_REMOTE; s3://BUCKET/PREFIX or file:///FOLDER"
+    for name in ("push", "pull"):
+        parsers[name].add_argument("--remote", metavar="URL", help=urls)
+    for name in ("ls", "verify"):
+        parsers[name].add_argument(
+            "--remote",
+            metavar="URL",
+            nargs="?",
+            const="",
+            help=f"of the object store, not of the workspace; {urls}",
+        )
+    parsers["push"].add_argument(
+        "--replace", action="store_true", help="send these anew although they are there"
+    )
+    parsers["gc"].add_argument("--dry-run", action="store_true", help="say what would go")
+
+
+def run(options: Namespace) -> int:
+    """Run one action on the store of a workspace, or on a remote."""
+    if options.action in ("push", "pull") or options.remote is not None:
+        from deployments.commands import remote
+
+        return remote.run(options)
     workspace = Workspace(options.workspace)
     check_there(workspace)
     return int(ACTIONS[options.action](workspace, options))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from cppcl.report.sweep import value_text
+from deployments.commands.arguments import add_experiment
 from deployments.commands.run import score_text
 from deployments.server import prepare_prefect
 from deployments.terminal import Terminal
@@ -17,11 +18,29 @@ from tasks.workspace import Workspace
 FILES = {"table": "sweep.csv", "plot": "sweep.png", "page": "sweep.html"}
 
 
-def main(options: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_experiment(parser)
+    parser.add_argument(
+        "options",
+        nargs="+",
+        metavar="OPTION=VALUES",
+        help="one or two options, each with a YAML list of values: n_atoms='[25, 50, 100]'; "
+        "OPTION as KEY of --set",
+    )
+    parser.add_argument(
+        "--score",
+        default="rank_1",
+        metavar="NAME",
+        help="map, or rank_k with k among evaluation.ranks (default rank_1)",
+    )
+
+
+def run(options: Namespace) -> int:
     """Run the flow of a sweep, show its scores and print where table and plot are."""
     from flows.configuration.combinations import read_sweep
 
-    # Wrong options and values are told before anything runs.
+    # Refuse wrong options and values before anything runs.
     read_sweep(options.experiment, options.options, options.overrides, options.score)
     with Terminal(sys.stderr) as terminal:
         prepare_prefect(terminal, options.workspace, verbose=options.verbose)
@@ -45,7 +64,7 @@ def main(options: Namespace) -> int:
             terminal.message(f"{name}: {artifact.file_path(file).absolute()}")
     if options.json:
         print(json.dumps(summary))
-    return tell_failures(summary)
+    return report_failures(summary)
 
 
 def show(summary: dict[str, Any], terminal: Terminal) -> None:
@@ -74,7 +93,7 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
         terminal.message("every stage was cached")
 
 
-def tell_failures(summary: dict[str, Any]) -> int:
+def report_failures(summary: dict[str, Any]) -> int:
     """Name the combinations that failed; returns the exit code."""
     failed = [outcome for outcome in summary["combinations"] if "error" in outcome]
     if not failed:

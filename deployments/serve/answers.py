@@ -28,7 +28,7 @@ def answered(live: Live, body: bytes) -> out.Answer:
     try:
         query = out.Query.model_validate_json(body)
     except ValidationError as error:
-        raise InputError(said(error.errors(include_url=False))) from error
+        raise InputError(error_text(error.errors(include_url=False))) from error
     model = live.get(query.model)
     if query.key is not None and query.key != model.reference.key:
         raise ChangedError(f"{model.name} was trained or indexed anew meanwhile; search again")
@@ -73,7 +73,7 @@ def answer_of(model: ServedModel, found: list[Found], *, by_sketch: bool) -> out
     )
 
 
-def described(model: ServedModel) -> out.ModelOut:
+def describe_model(model: ServedModel) -> out.ModelOut:
     """A model as it is sent."""
     key, found = model.reference.key, model.closeness
     return out.ModelOut(
@@ -100,7 +100,7 @@ def described(model: ServedModel) -> out.ModelOut:
     )
 
 
-def said(errors: Any) -> str:
+def error_text(errors: Any) -> str:
     """What is wrong with a request, in a line."""
     parts = []
     for error in errors:

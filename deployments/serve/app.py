@@ -18,13 +18,13 @@ from cppcl.errors import CppclError, InputError, PictureError
 from cppcl.modality import Modality
 from deployments.serve import documented
 from deployments.serve import interface as out
-from deployments.serve.answers import ChangedError, answered, described, said
+from deployments.serve.answers import ChangedError, answered, describe_model, error_text
 from deployments.serve.live import Live
-from deployments.serve.metrics import MEDIA_TYPE, Measured, Metrics
+from deployments.serve.metrics import MEDIA_TYPE, Metrics, MetricsMiddleware
 from deployments.serve.originals import SHOWN_AS_THEY_ARE, original
-from deployments.serve.served_model import Place, ServedModel
+from deployments.serve.served_model import PictureRow, ServedModel
 from deployments.serve.uploads import LARGEST_FILE, UploadError
-from deployments.serve.work import BusyError, Work
+from deployments.serve.work import BusyError, WorkQueue
 from deployments.web.head import HeadAsGet
 from deployments.web.requests import read_body, wants_page
 from deployments.web.security import BROKEN, Access, broken, guard
@@ -42,7 +42,7 @@ KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
 Row = Annotated[int, Path(ge=0)]
 
 
-def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
+def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastAPI:
     """Web application around models.
 
     Parameters
@@ -51,10 +51,10 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
         What is searched.
     access : Access
         Who is let in.
-    work : Work, optional
+    work : WorkQueue, optional
         Where searches run.
     """
-    work, metrics = work or Work(), Metrics()
+    work, metrics = work or WorkQueue(), Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -75,7 +75,7 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.middleware("http")(guard(access))
-    app.add_middleware(Measured, metrics=metrics)
+    app.add_middleware(MetricsMiddleware, metrics=metrics)
     app.add_middleware(HeadAsGet)
     templates = environment("deployments.serve")
     files = resources.files("deployments.serve") / "static"
@@ -90,7 +90,7 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
     @app.get("/api/models", responses=documented.refusals(500))
     def models() -> out.ModelsOut:
         live.look_for_newer()
-        return out.ModelsOut(models=[described(live.get(text)) for text in live.texts])
+        return out.ModelsOut(models=[describe_model(live.get(text)) for text in live.texts])
 
     @app.post(
         "/api/search",
@@ -105,7 +105,7 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
         answer.seconds = time.perf_counter() - begun
         return answer
 
-    def place(key: str, modality: Modality, row: int) -> tuple[ServedModel, Place]:
+    def place(key: str, modality: Modality, row: int) -> tuple[ServedModel, PictureRow]:
         model = live.by_key(key)
         if model is None or (modality, row) not in model.small[modality]:
             raise HTTPException(404, "There is no such picture; search again.")
@@ -181,7 +181,7 @@ def make_app(live: Live, access: Access, work: Work | None = None) -> FastAPI:
 
     @app.exception_handler(RequestValidationError)
     def malformed(request: Request, error: RequestValidationError) -> Response:
-        return failed(request, 422, said(error.errors()))
+        return failed(request, 422, error_text(error.errors()))
 
     @app.exception_handler(BusyError)
     def busy(request: Request, error: BusyError) -> Response:

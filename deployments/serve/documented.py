@@ -1,4 +1,4 @@
-"""What the description of the interface says of answers, beside what types say."""
+"""Descriptions of answers in the OpenAPI document, beside what types give."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STRANGERS: Responses = {
     status: refusal | {"content": {"text/plain": {}}}
     for status, refusal in refusals(401, 421).items()
 }
-"""Of whoever is not let in, at any address."""
+"""Answers at any address to a client that is not let in."""
 SEARCHED = refusals(403, 408, 409, 413, 415, 422, 500, 503)
 SKETCH = (
     "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgAQAAAABbAUdZAAAAdUlEQVR42m2OoQ0CQRQFZx/kFAkSBMlSwnXAlYKkDATl"

@@ -51,7 +51,7 @@ class Query(BaseModel):
                 f"give one of picture, example and image, not {' and '.join(given) or 'none'}"
             )
         if self.photo and self.picture is None:
-            raise ValueError("photo is said of a picture; give one")
+            raise ValueError("photo needs a picture; give one")
         return self
 
 
@@ -137,7 +137,7 @@ class ServedOut(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether all is well: 'degraded' while something newer cannot be loaded."""
+    """State of the server: 'degraded' while a newer model cannot be loaded."""
 
     status: Literal["ok", "degraded"]
     models: dict[str, ServedOut]

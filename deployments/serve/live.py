@@ -135,7 +135,7 @@ class Live:
                 served.model.small[modality].prepare(self.stopping, self.idle)
 
     def _renew(self, served: Served) -> bool:
-        """Whether something newer is served now."""
+        """Load a newer artifact if there is one; true if it is served now."""
         try:
             reference = self.workspace.find_model(served.text)
             is_newer = reference != served.model.reference

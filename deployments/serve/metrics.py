@@ -40,7 +40,7 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class Measured:
+class MetricsMiddleware:
     """Middleware that counts; addresses that are none of the application's are one."""
 
     def __init__(self, app: Any, metrics: Metrics) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from deployments.serve.served_model import LARGE, Place
+from deployments.serve.served_model import LARGE, PictureRow
 from deployments.web.pictures import Encoded, Pictures, encode
 
 SHOWN_AS_THEY_ARE = {
@@ -15,7 +15,7 @@ SHOWN_AS_THEY_ARE = {
 }
 
 
-def original(pictures: Pictures[Place], place: Place) -> Encoded:
+def original(pictures: Pictures[PictureRow], place: PictureRow) -> Encoded:
     """File of a picture; drawings (SVG) and kinds that no browser shows are encoded anew.
 
     Raises

@@ -27,7 +27,7 @@ from tasks.samples import open_pictures, open_split, targets, usable_rows
 from tasks.stages import encode
 from tasks.workspace import Workspace
 
-Place = tuple[Modality, int]
+PictureRow = tuple[Modality, int]
 """A picture: its modality, and its row there."""
 
 THUMBNAIL = 256
@@ -133,10 +133,10 @@ class ServedModel:
             "sketch": (sketches.table, sketches.root),
             "image": (self.table, model.pictures.root),
         }
-        self.small: dict[str, Pictures[Place]] = {}
-        self.large: dict[str, Pictures[Place]] = {}
+        self.small: dict[str, Pictures[PictureRow]] = {}
+        self.large: dict[str, Pictures[PictureRow]] = {}
         for modality, (table, root) in shown.items():
-            files: dict[Place, PictureFile] = {
+            files: dict[PictureRow, PictureFile] = {
                 (modality, row): PictureFile(table.paths[k], table.sha256[k])
                 for row, k in enumerate(table.rows(modality).tolist())
                 if modality == "image" or row in self._sketch_labels

@@ -18,18 +18,18 @@ N_THREADS = max(1, min(4, os.cpu_count() or 1))
 
 
 class BusyError(Exception):
-    """More is asked for than can be done now; another try later may succeed."""
+    """The server has no room for this request now; a later one may succeed."""
 
 
-class Work:
+class WorkQueue:
     """Threads that work, and a queue of bounded length.
 
     Parameters
     ----------
     n_threads, n_waiting : int
-        How many work and how many more wait.
+        Threads, and how many more requests may wait.
     seconds : float
-        How long whoever asks waits for the end.
+        How long a request waits for its result.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class Work:
         self._lock = Lock()
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do something in a thread.
+        """Run a function in a thread.
 
         Raises
         ------
         BusyError
-            The queue is full, or it took too long; what has begun goes on and keeps its place.
+            The queue is full, or the time is over; work that has begun keeps its place.
         """
         with self._lock:
             if not self._free:
@@ -73,7 +73,7 @@ class Work:
             raise BusyError(f"the search took more than {self._seconds:g} s") from error
 
     def close(self) -> None:
-        """Let what is waiting go."""
+        """Cancel what is waiting."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _leave(self, _: Future[Any] | None = None) -> None:

@@ -29,7 +29,7 @@ class HeadAsGet:
 
 
 def _with_head(header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-    """Say of an address that it takes HEAD where it is said that it takes GET."""
+    """Add HEAD to a header ``Allow`` that has GET."""
     name, value = header
     methods = value.split(b", ")
     if name.lower() != b"allow" or b"GET" not in methods or b"HEAD" in methods:

@@ -19,7 +19,7 @@ LARGEST_FILE = 64 * 2**20
 KEPT_BYTES = 64 * 2**20
 """Encoded pictures that are kept in memory."""
 LOOKING_S = 0.2
-"""How often what waits looks whether it is to end."""
+"""How often a waiting thread checks whether it should stop."""
 
 
 Name = TypeVar("Name", bound=Hashable)
@@ -47,9 +47,9 @@ class Pictures(Generic[Name]):
     root : Path
         Folder that paths are relative to.
     files : mapping of PictureFile
-        Pictures that may be seen.
+        Pictures that may be shown.
     longest_side : int
-        Pixels of the longer side of what is shown, at most.
+        Largest number of pixels of the longer side.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Pictures(Generic[Name]):
         return content
 
     def __getitem__(self, name: Name) -> Encoded:
-        """Picture, its longer side not longer than said.
+        """Picture, reduced to the longest side.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Pictures(Generic[Name]):
                 n, size = len(self._kept), self._size
             if stop.is_set() or size * (n + 1) > KEPT_BYTES * n > 0:
                 return
-            # What is wrong with it is said when it is asked for.
+            # The error is raised again when the picture is asked for.
             with suppress(PictureError):
                 self[name]
 

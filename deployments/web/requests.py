@@ -1,4 +1,4 @@
-"""What a request holds, within bounds, and in what form whoever sent it takes an error."""
+"""Bodies of requests, within limits, and the form in which a client wants errors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cppcl.errors import InputError
 
 
 def wants_json(request: Request) -> bool:
-    """Whether the script of the page asks, and not a browser for a page."""
+    """True if the script of the page sent this request, rather than a browser for a page."""
     return "application/json" in request.headers.get("accept", "")
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a browser asks for something to be shown; errors are JSON for everyone else."""
+    """True if a browser wants a page; errors are JSON for all other clients."""
     is_interface = request.url.path.startswith("/api/")
     return not is_interface and "text/html" in request.headers.get("accept", "")
 
@@ -28,16 +28,16 @@ async def read_body(request: Request, largest: int, seconds: float) -> bytes:
     Raises
     ------
     HTTPException
-        It is compressed (415), or larger than allowed (413), which its head may say already; or
-        it took longer (408), or whoever sent it has gone (400).
+        It is compressed (415), too large (413), not complete in time (408), or the client
+        disconnected (400).
     """
     if codings := _codings(request):
         raise HTTPException(
             415,
-            f"Content-Encoding {codings!r:.100} is not taken; send the body as it is.",
+            f"Content-Encoding {codings!r:.100} is not supported; send the body uncompressed.",
             {"Accept-Encoding": "identity"},
         )
-    too_large = HTTPException(413, f"At most {largest} bytes are taken; send less.")
+    too_large = HTTPException(413, f"The body has more than {largest} bytes; send less.")
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > largest:
         raise too_large
@@ -49,9 +49,9 @@ async def read_body(request: Request, largest: int, seconds: float) -> bytes:
                 if len(body) > largest:
                     raise too_large
     except TimeoutError as error:
-        raise HTTPException(408, f"The request was not whole after {seconds:g} s.") from error
+        raise HTTPException(408, f"The request was not complete after {seconds:g} s.") from error
     except ClientDisconnect as error:
-        raise HTTPException(400, "The connection ended before the request was whole.") from error
+        raise HTTPException(400, "The connection ended before the body was complete.") from error
     return bytes(body)
 
 
@@ -60,10 +60,10 @@ def decode(body: bytes) -> str:
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"what was sent is no UTF-8 text ({error})") from error
+        raise InputError(f"the body is not UTF-8 text ({error})") from error
 
 
 def _codings(request: Request) -> str:
-    """Codings of the body, but for the one that changes nothing."""
+    """Codings of the body, other than identity."""
     named = ",".join(request.headers.getlist("content-encoding")).lower().split(",")
     return ", ".join(name.strip() for name in named if name.strip() not in ("", "identity"))

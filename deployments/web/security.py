@@ -60,14 +60,14 @@ class Access:
 
 def access_for(host: str, port: int, command: str = "annotate") -> Access:
     """Everyone on this machine where the address is local, else those who have the token."""
-    cookie, said = f"cppcl-{command}-{port}", f"cppcl {command}"
+    cookie, command = f"cppcl-{command}-{port}", f"cppcl {command}"
     if is_local(host):
-        return Access(None, LOCAL_NAMES | {host}, cookie, said)
-    return Access(secrets.token_urlsafe(24), None, cookie, said)
+        return Access(None, LOCAL_NAMES | {host}, cookie, command)
+    return Access(secrets.token_urlsafe(24), None, cookie, command)
 
 
 def is_local(host: str) -> bool:
-    """Whether an address is reached from this machine alone."""
+    """True if only this machine reaches an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -88,9 +88,9 @@ def guard(access: Access) -> Callable[[Request, Handler], Awaitable[Response]]:
 
 
 def broken(response: Response) -> Response:
-    """Answer to a request that failed for a reason nobody foresaw, with what `guard` adds.
+    """Answer to a request that failed unexpectedly, with the headers that `guard` adds.
 
-    It is made beyond all middleware.
+    It is made outside all middleware.
     """
     response.headers.update(HEADERS | {"Cache-Control": "no-store"})
     return response
@@ -129,7 +129,7 @@ def refusal(request: Request, access: Access) -> Response | None:
 
 
 def same(given: str, expected: str) -> bool:
-    """Compare two texts in a time that does not tell where they differ."""
+    """Compare two texts in constant time."""
     return secrets.compare_digest(given.encode(), expected.encode())
 
 
@@ -150,7 +150,7 @@ def _name(host: str) -> str:
 
 
 def _same_site(request: Request, host: str) -> bool:
-    """Whether a page of this server asked; programs that are no browsers say nothing of it."""
+    """True if a page of this server sent the request; only browsers name another site."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
     origin = request.headers.get("origin")

@@ -173,8 +173,8 @@ def live(served_place: Any) -> Any:
 def search_page(live: Any) -> Browser:
     """Browser on the search page of a server for this machine alone."""
     from deployments.serve.app import make_app
-    from deployments.serve.work import Work
+    from deployments.serve.work import WorkQueue
     from deployments.web.security import access_for
 
-    work = Work(seconds=120)  # a machine that does other things too
+    work = WorkQueue(seconds=120)  # a machine that does other things too
     return Browser(make_app(live, access_for("127.0.0.1", 8765, "serve"), work))

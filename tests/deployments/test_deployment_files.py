@@ -111,7 +111,7 @@ def test_units_and_containers_serve_by_a_command_that_exists(compose: dict[str, 
     assert len(served) == 2
     for words in served:
         options = build_parser().parse_args(words[1:])
-        assert options.module == "serve"
+        assert options.command == "serve"
         assert options.port == 8766
 
 

@@ -94,7 +94,7 @@ def test_what_the_terminal_cannot_show_is_escaped(monkeypatch: pytest.MonkeyPatc
         return 0
 
     screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    monkeypatch.setattr(deployments.commands.stages, "main", show)
+    monkeypatch.setattr(deployments.commands.stages, "run", show)
     monkeypatch.setattr(sys, "stdout", screen)
     assert main(["stages"]) == 0
     screen.flush()
@@ -105,7 +105,7 @@ def test_lack_of_memory_is_told(cppcl: Command, monkeypatch: pytest.MonkeyPatch)
     def fail(options: Any) -> int:
         raise MemoryError("Unable to allocate 23.8 GiB")
 
-    monkeypatch.setattr(deployments.commands.stages, "main", fail)
+    monkeypatch.setattr(deployments.commands.stages, "run", fail)
     result = cppcl("stages")
     assert result.code == 1
     assert result.stderr.startswith("cppcl: out of memory (Unable to allocate 23.8 GiB); use")

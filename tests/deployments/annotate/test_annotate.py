@@ -30,13 +30,13 @@ class TestAsking:
         page = browser.get("/").text
         assert "easy ones have more details" in page
         assert "little clutter" in page
-        assert f"<td>{len(annotated.sides['sketch'].proposals)}</td>" in page
+        assert f"<td>{len(annotated.modalities['sketch'].proposals)}</td>" in page
         assert '<label for="annotator">' in page
 
     def test_proposals_come_first_in_their_order_then_what_is_least_sure(
         self, browser: Any, annotated: Any
     ) -> None:
-        side = annotated.sides["sketch"]
+        side = annotated.modalities["sketch"]
         asked = answer_all(browser, "Ada", lambda shown: "a")
         ids = [sample.id for sample in side.samples]
         pairs = [frozenset({ids[a], ids[b]}) for a, b in side.proposals]
@@ -87,7 +87,7 @@ class TestAsking:
         assert pair_of(first) not in found[:4]
 
     def test_sides_are_drawn_for_every_annotator(self, browser: Any, annotated: Any) -> None:
-        rows = {sample.id: k for k, sample in enumerate(annotated.sides["sketch"].samples)}
+        rows = {sample.id: k for k, sample in enumerate(annotated.modalities["sketch"].samples)}
         lower = []
         for number in range(40):
             shown = ask(browser, f"annotator {number}")
@@ -197,7 +197,7 @@ class TestKeeping:
         for query, n in (({}, 19), ({"modality": "sketch"}, 18), ({"modality": "image"}, 1)):
             path.write_bytes(browser.get(f"/answers.{kind}", params=query).content)
             assert len(read_answers(path)) == n
-        ids = [sample.id for sample in annotated.sides["image"].samples]
+        ids = [sample.id for sample in annotated.modalities["image"].samples]
         (pair,) = pairs_from_answers(read_answers(path), ids).pairs.pairs
         assert [ids[row] for row in pair] == [shown["left"], shown["right"]]  # type: ignore[index]
 
@@ -276,8 +276,8 @@ class TestImporting:
             other.database.close()
 
     def test_lines_are_reported_one_by_one(self, browser: Any, annotated: Any) -> None:
-        s, t, u = (sample.id for sample in annotated.sides["sketch"].samples[:3])
-        image = annotated.sides["image"].samples[0].id
+        s, t, u = (sample.id for sample in annotated.modalities["sketch"].samples[:3])
+        image = annotated.modalities["image"].samples[0].id
         lines = [
             {"sample_a": s, "sample_b": t, "easier": "a", "annotator": "Ada"},
             {"sample_a": t, "sample_b": s, "easier": "a", "annotator": "Ada"},  # contradicts
@@ -299,7 +299,7 @@ class TestImporting:
     def test_imported_answers_count_and_are_not_taken_back(
         self, browser: Any, annotated: Any
     ) -> None:
-        side = annotated.sides["sketch"]
+        side = annotated.modalities["sketch"]
         a, b = (side.samples[row].id for row in side.proposals[0])
         table = f"sample_a,sample_b,easier,annotator\n{a},{b},a,Ada\n"
         assert browser.post("/import?kind=csv", content=table).json()["n_new"] == 1

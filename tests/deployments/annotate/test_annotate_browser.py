@@ -196,7 +196,7 @@ def test_only_a_skip_counts_while_a_picture_cannot_be_shown(
 
 def test_a_file_is_imported(page: Any, serve: Any, annotated: Any, tmp_path: Path) -> None:
     port, _ = serve()
-    s, t = (sample.id for sample in annotated.sides["sketch"].samples[:2])
+    s, t = (sample.id for sample in annotated.modalities["sketch"].samples[:2])
     file = tmp_path / "answers.csv"
     file.write_text(f"sample_a,sample_b,easier\n{s},{t},a\n{s},<b>gone</b>,a\n")
     page.goto(f"http://127.0.0.1:{port}/")

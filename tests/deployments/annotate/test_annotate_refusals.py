@@ -19,7 +19,7 @@ class TestPictures:
     def test_pictures_are_served_by_the_ids_of_training_samples(
         self, browser: Any, annotated: Any, shapes_place: Any
     ) -> None:
-        for side in annotated.sides.values():
+        for side in annotated.modalities.values():
             for sample in side.samples[:3]:
                 response = browser.get("/picture", params={"id": sample.id})
                 assert response.status_code == 200
@@ -65,7 +65,7 @@ class TestPictures:
         assert browser.get(address).status_code in (307, 404)
 
     def test_test_pictures_are_not_served(self, browser: Any, annotated: Any) -> None:
-        served = {s.id for side in annotated.sides.values() for s in side.samples}
+        served = {s.id for side in annotated.modalities.values() for s in side.samples}
         others = sorted(set(annotated.modality_of) - served)
         assert others
         assert {browser.get("/picture", params={"id": o}).status_code for o in others} == {404}
@@ -82,7 +82,7 @@ class TestPictures:
         from deployments.web import pictures
 
         found = gather(record_shapes(tmp_path, per_class=4), "shapes")
-        samples = found.sides["sketch"].samples
+        samples = found.modalities["sketch"].samples
         shown = pictures_of(found)
         (found.root / samples[0].path).write_bytes((found.root / samples[1].path).read_bytes())
         with pytest.raises(PictureError, match=r"changed since the experiment was run"):
@@ -100,7 +100,7 @@ class TestPictures:
 
         monkeypatch.setattr(pictures, "KEPT_BYTES", 600)
         shown = pictures_of(annotated)
-        for sample in annotated.sides["sketch"].samples:
+        for sample in annotated.modalities["sketch"].samples:
             assert shown[sample.id] == shown[sample.id]
         sizes = [len(encoded.content) for encoded in shown._kept.values()]
         assert sum(sizes) == shown._size <= 600
@@ -140,12 +140,12 @@ class TestRefusing:
         assert exported(browser) == []
 
     def test_pairs_that_are_none(self, browser: Any, annotated: Any) -> None:
-        one, image = (annotated.sides[m].samples[0].id for m in ("sketch", "image"))
+        one, image = (annotated.modalities[m].samples[0].id for m in ("sketch", "image"))
         test = sorted(
             name
             for name, modality in annotated.modality_of.items()
             if modality == "sketch"
-            and name not in {s.id for s in annotated.sides["sketch"].samples}
+            and name not in {s.id for s in annotated.modalities["sketch"].samples}
         )[0]
         for other in (one, image, test):
             shown = {"left": one, "right": other}

@@ -191,10 +191,12 @@ class TestGathering:
             found = gather(shapes_place, "shapes", chosen)
             split = open_split(shapes_place.store, Reference("split", key))
             ids = table.column("ids", "sketch")
-            assert [s.id for s in found.sides["sketch"].samples] == [
+            assert [s.id for s in found.modalities["sketch"].samples] == [
                 ids[row] for row in split.train_sketches
             ]
-        sizes = {len(gather(shapes_place, "shapes", k[:8]).sides["image"].samples) for k in keys}
+        sizes = {
+            len(gather(shapes_place, "shapes", k[:8]).modalities["image"].samples) for k in keys
+        }
         assert sizes == {12, 9}
         with pytest.raises(InputError, match=rf"--split 'zz' .*its splits: {keys[0][:12]}, "):
             gather(shapes_place, "shapes", "zz")
@@ -229,7 +231,7 @@ class TestGathering:
             made = features_of(place, record, references, table, modality)  # type: ignore[arg-type]
             assert made.parameters["extractor"] == name
         place.record_run("shapes", "20300101T000000000000Z", record)
-        found = gather(place, "shapes").sides["sketch"]
+        found = gather(place, "shapes").modalities["sketch"]
         ids = [f"{s.id}" for s in found.samples]
         rows = [gather_ids(place, table).index(name) for name in ids]
         expected = nearest_pairs(values[rows], found.classes)
@@ -244,7 +246,7 @@ class TestGathering:
         assert len(inline_blocks) == 24
         again = gather(place, "shapes")
         assert len(inline_blocks) == 24
-        assert again.sides["sketch"].proposals == found.sides["sketch"].proposals
+        assert again.modalities["sketch"].proposals == found.modalities["sketch"].proposals
 
     def test_a_picture_that_cannot_be_read_is_never_asked_about(
         self, record_shapes: Callable[..., Any], tmp_path: Path
@@ -255,7 +257,7 @@ class TestGathering:
             file = tmp_path / f"{name}.sqlite"
             database = AnswerDatabase(file, "shapes", found.modality_of)
             session = Session(found, database)
-            paths = {sample.id: sample.path for sample in found.sides["sketch"].samples}
+            paths = {sample.id: sample.path for sample in found.modalities["sketch"].samples}
             while (question := session.question("Ada", "sketch")) is not None:
                 left, right = question.left.id, question.right.id
                 asked.setdefault(name, set()).update({paths[left], paths[right]})
@@ -299,8 +301,8 @@ class TestCommand:
     def test_answers_go_out_and_in(
         self, shapes_place: Any, cppcl: Command, annotated: Any, tmp_path: Path
     ) -> None:
-        s, t = (sample.id for sample in annotated.sides["sketch"].samples[:2])
-        i, j = (sample.id for sample in annotated.sides["image"].samples[:2])
+        s, t = (sample.id for sample in annotated.modalities["sketch"].samples[:2])
+        i, j = (sample.id for sample in annotated.modalities["image"].samples[:2])
         lines = [
             {"sample_a": s, "sample_b": t, "easier": "a", "annotator": "Ada"},
             {"sample_a": s, "sample_b": "gone", "easier": "a"},

@@ -14,7 +14,7 @@ from PIL import Image
 
 from deployments.serve.app import make_app
 from deployments.serve.uploads import decode_base64
-from deployments.serve.work import Work
+from deployments.serve.work import WorkQueue
 from deployments.web.security import access_for
 from tests.deployments.browsing import SCREENS, accessibility_faults, launched, missing, opened
 from tests.deployments.processes import SECONDS
@@ -37,7 +37,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def address(live: Any) -> Iterator[str]:
-    app = make_app(live, access_for("127.0.0.1", 0, "serve"), Work(seconds=SECONDS))
+    app = make_app(live, access_for("127.0.0.1", 0, "serve"), WorkQueue(seconds=SECONDS))
     with in_thread(app) as port:
         yield f"http://127.0.0.1:{port}/"
 

@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from deployments.serve import documented, interface
 from deployments.serve.app import make_app
-from deployments.serve.work import Work
+from deployments.serve.work import WorkQueue
 from deployments.web.security import access_for
 from tests.deployments.processes import SECONDS
 from tests.deployments.serve.serving import in_thread
@@ -40,7 +40,7 @@ PAGE = (Path(__file__).parents[3] / "docs/search-page.md").read_text()
 
 @pytest.fixture(scope="module")
 def address(live: Any) -> Iterator[str]:
-    with in_thread(make_app(live, ACCESS, Work(seconds=SECONDS))) as port:
+    with in_thread(make_app(live, ACCESS, WorkQueue(seconds=SECONDS))) as port:
         yield f"http://127.0.0.1:{port}"
 
 

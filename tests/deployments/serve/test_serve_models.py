@@ -23,7 +23,7 @@ from deployments.serve.closeness import LEVEL, answers, separate
 from deployments.serve.live import AGAIN_SECONDS, CHECK_SECONDS, Live
 from deployments.serve.look import Look, look_of
 from deployments.serve.served_model import ServedModel
-from deployments.serve.work import Work
+from deployments.serve.work import WorkQueue
 from deployments.web import pictures as module
 from deployments.web.pictures import PictureFile, Pictures
 from deployments.web.security import access_for
@@ -338,7 +338,7 @@ class TestPreparing:
         threads: list[Thread] = []
         begin = Live.prepare
         monkeypatch.setattr(Live, "prepare", lambda one: threads.append(begin(one)) or threads[0])
-        work = Work()
+        work = WorkQueue()
         with in_thread(make_app(live, access_for("127.0.0.1", 0), work)) as port:
             # It answers when it has begun.
             assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200

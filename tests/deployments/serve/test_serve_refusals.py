@@ -18,7 +18,7 @@ from PIL import Image
 
 from deployments.serve import app as serve_app
 from deployments.serve import uploads
-from deployments.serve.work import BusyError, Work
+from deployments.serve.work import BusyError, WorkQueue
 from deployments.web.security import access_for
 from tests.deployments.serve.serving import encoded, saved
 
@@ -163,7 +163,7 @@ class TestRequests:
             (b'{"picture": "QQ==", "k": 101}', "k: "),
             (b'{"picture": "QQ==", "path": "/etc/passwd"}', "path: "),
             (b'{"picture": "QQ==", "model": "../shapes"}', "model='../shapes' must be one of"),
-            (b'{"example": 1, "photo": true}', "photo is said of a picture"),
+            (b'{"example": 1, "photo": true}', "photo needs a picture"),
             (b'{"example": -1}', "example: "),
             (b'{"example": 99999}', "none of the example sketches"),
             (b'{"image": 99999}', "image=99999 is no picture"),
@@ -287,7 +287,7 @@ class TestBusy:
     def test_what_is_too_much_at_once_is_told_to_come_again(self, live: Any) -> None:
         from tests.deployments.conftest import Browser
 
-        work = Work(n_threads=1, n_waiting=1)
+        work = WorkQueue(n_threads=1, n_waiting=1)
         page = Browser(serve_app.make_app(live, access_for("127.0.0.1", 1), work))
         go, begun = Event(), Event()
 
@@ -309,7 +309,7 @@ class TestBusy:
         assert page.post(SEARCH, json={"image": 1}).status_code == 200
 
     def test_what_takes_too_long_is_given_up_but_keeps_its_place(self) -> None:
-        work, go, begun = Work(n_threads=1, n_waiting=0, seconds=0.5), Event(), Event()
+        work, go, begun = WorkQueue(n_threads=1, n_waiting=0, seconds=0.5), Event(), Event()
 
         async def ask() -> None:
             with pytest.raises(BusyError, match=r"took more than 0\.5 s"):
