@@ -92,7 +92,7 @@ def take_in(session: Session, path: Path, terminal: Terminal) -> int:
     try:
         report = session.take_in(text, "jsonl" if path.suffix == ".jsonl" else "csv")
     except InputError as error:
-        raise InputError(f"--import {path}, {error}") from error
+        raise InputError(f"--import {path}: {error}") from error
     for number, problem in report.problems:
         terminal.message(f"{path}, line {number}: {problem}")
     print(
