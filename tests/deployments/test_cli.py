@@ -97,6 +97,8 @@ def test_module_passes_the_exit_code_on(tmp_path: Path) -> None:
         ["run", "emoji", "--sett", "a=1"],
         ["search", "emoji"],
         ["store", "burn"],
+        ["data"],
+        ["data", "splits", "pacs"],
     ],
     ids=" ".join,
 )

@@ -56,12 +56,12 @@ def marked(mark: str) -> list[str]:
     return found
 
 
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+def wait_until(condition: Callable[[], object], seconds: float) -> bool:
     """Wait for a condition; false if it does not hold in time."""
     end = time.monotonic() + seconds
     while not (holds := condition()) and time.monotonic() < end:
         time.sleep(0.05)
-    return holds
+    return bool(holds)
 
 
 def kill_start(seconds: float, mark: str, *arguments: object) -> tuple[int, list[str]]:

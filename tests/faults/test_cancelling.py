@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,36 +16,16 @@ from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.states import Cancelling
 
 from tasks.workspace import Workspace
+from tests.faults.kill_starts import MARK, marked, wait_until
 
 pytestmark = pytest.mark.flow
 
 ROOT = Path(__file__).parents[2]
-MARK = "CPPCL_TEST_MARK"
 N_WINDOWS = 400_000
 """Of pictures that take so long that Prefect can tell the run in the meantime."""
 PATIENCE_S = 120.0
 STOPS_WITHIN_S = 90.0
 """From the moment when Prefect shows the run as cancelled."""
-
-
-def wait_until(condition: Callable[[], Any], seconds: float = PATIENCE_S) -> bool:
-    end = time.monotonic() + seconds
-    pause = threading.Event()
-    while not (holds := condition()) and time.monotonic() < end:
-        pause.wait(0.1)
-    return bool(holds)
-
-
-def family(mark: str, but: int) -> list[str]:
-    """Commands of the processes that inherited a variable with this value, without one."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK) == mark and process.pid != but:
-                found.append(" ".join(process.cmdline()))
-        except psutil.Error:  # ended meanwhile, or another user's
-            continue
-    return found
 
 
 @pytest.fixture
@@ -123,10 +101,10 @@ def test_a_cancelled_run_stops_its_work_and_keeps_what_is_finished(
             assert found.name not in ("Failed", "Crashed"), found
             return found
 
-        assert wait_until(lambda: state() and len(done()) >= 3), state()
+        assert wait_until(lambda: state() and len(done()) >= 3, PATIENCE_S), state()
         client.set_flow_run_state(run.id, Cancelling())
-        assert wait_until(lambda: state().name == "Cancelled"), state()
-        assert wait_until(lambda: not family(str(tmp_path), worker.pid), STOPS_WITHIN_S)
+        assert wait_until(lambda: state().name == "Cancelled", PATIENCE_S), state()
+        assert wait_until(lambda: len(marked(str(tmp_path))) == 1, STOPS_WITHIN_S)  # the worker
         # Those that stay end the block that they are at, and take no further one.
         assert wait_until(lambda: not any(dask.run(n_jobs).values()), STOPS_WITHIN_S)
     kept = done()

@@ -213,13 +213,6 @@ def test_wrong_use_is_told(arguments: list[str], message: str, data: Command, pa
     assert message in result.stderr
 
 
-@pytest.mark.parametrize("arguments", [[], ["fly"], ["add", "pacs"], ["get"], ["splits", "pacs"]])
-def test_wrong_arguments_show_the_usage(arguments: list[str], cppcl: Command) -> None:
-    result = cppcl("data", *arguments)
-    assert result.code == 2
-    assert "usage: cppcl data" in result.stderr
-
-
 def test_a_full_disk_ends_with_1(
     data: Command, pacs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,6 @@ import base64
 import io
 import struct
 import zlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -181,18 +180,6 @@ class TestRequests:
         assert response.status_code == 409
         assert "anew meanwhile" in response.json()["error"]
 
-    def test_a_body_that_does_not_end(
-        self, search_page: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(serve_app, "BODY_SECONDS", 0.05)
-
-        async def endless() -> AsyncIterator[bytes]:
-            yield b'{"picture": "'
-            await asyncio.Event().wait()
-
-        response = search_page.post(SEARCH, content=endless())
-        assert response.status_code == 408
-
     @pytest.mark.parametrize(
         "address",
         [
@@ -231,15 +218,6 @@ class TestRequests:
 
 
 class TestStrangers:
-    def test_every_answer_carries_the_headers(self, search_page: Any, live: Any) -> None:
-        addresses = ("/", "/nowhere", "/static/serve.js", "/metrics", "/healthz", "/openapi.json")
-        responses = [*map(search_page.get, addresses), search_page.post(SEARCH, content=b"{}")]
-        for response in responses:
-            policy = response.headers["content-security-policy"]
-            assert "default-src 'none'" in policy
-            assert "unsafe" not in policy
-            assert response.headers["x-content-type-options"] == "nosniff"
-
     def test_a_failure_carries_them_too(
         self, search_page: Any, live: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -249,20 +227,6 @@ class TestStrangers:
         assert "division" not in response.text
         assert "default-src 'none'" in response.headers["content-security-policy"]
         assert response.headers["cache-control"] == "no-store"
-
-    def test_the_page_keeps_to_its_policy(self, search_page: Any) -> None:
-        page = search_page.get("/").text
-        assert "style=" not in page
-        assert " onclick" not in page
-        assert "http" not in page
-        assert page.count("<script") == page.count('<script src="/static/') == 2
-
-    def test_other_names_and_other_sites_are_refused(self, search_page: Any) -> None:
-        for host in ("evil.example", "127.0.0.1.evil.example", ""):
-            assert search_page.get("/", headers={"Host": host}).status_code == 421
-        for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
-            response = search_page.post(SEARCH, json={"image": 1}, headers=headers)
-            assert response.status_code == 403
 
     def test_a_program_shows_the_token_in_a_header(self, live: Any) -> None:
         from tests.deployments.conftest import Browser

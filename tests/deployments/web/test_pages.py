@@ -146,6 +146,26 @@ class TestRefusals:
                 assert "{" not in response.text
         assert "www-authenticate" in page.open(theirs).get("/").headers
 
+    def test_every_answer_carries_the_headers(self, page: Page) -> None:
+        browser, stranger = page.open(), page.open(access_for("192.0.2.1", 9000))
+        answers = [*map(browser.get, (*page.shows, "/nowhere")), stranger.get("/")]
+        for answer in (*answers, browser.post(page.takes_in[0], content=b"{}")):
+            policy = answer.headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            assert answer.headers["x-frame-options"] == "DENY"
+        assert browser.get("/").headers["cache-control"] == "no-store"
+
+    def test_pages_keep_to_their_policy(self, page: Page) -> None:
+        for address in page.shows:
+            text = page.open().get(address).text
+            if "<html" in text:
+                assert "style=" not in text
+                assert " onclick" not in text
+                assert "http" not in text.replace("http-equiv", "")
+                assert text.count("<script") == text.count('<script src="/static/') > 0
+
 
 def test_numbers_and_truth_are_what_they_are_and_not_taken_for_one_another(
     search_page: Any,
