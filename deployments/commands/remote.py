@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from cppcl.errors import InputError
-from deployments.commands.store import check_stages, check_there, room, shorten
+from deployments.commands.listing import check_stages, check_there, room, shorten
 from deployments.terminal import MISSING, Terminal, size_text
 from storage import DamagedArtifactError, Inventory, Remote, Store, Transfer
 from tasks.workspace import REMOTE, Workspace, remote_of

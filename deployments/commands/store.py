@@ -7,14 +7,14 @@ import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from typing import Any
 
 from cppcl.errors import InputError
+from deployments.commands import remote
 from deployments.commands.arguments import add_actions
-from deployments.terminal import MISSING, PLAIN_WIDTH, Terminal, size_text
+from deployments.commands.listing import check_stages, check_there, room, shorten
+from deployments.terminal import MISSING, Terminal, size_text
 from storage import Artifact, DamagedArtifactError, Reference, Repair
 from tasks.promotion import promoted_runs
-from tasks.stages.names import STAGES
 from tasks.workspace import Workspace, source_of
 
 
@@ -65,36 +65,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Run one action on the store of a workspace, or on a remote."""
     if options.action in ("push", "pull") or options.remote is not None:
-        from deployments.commands import remote
-
         return remote.run(options)
     workspace = Workspace(options.workspace)
     check_there(workspace)
     return int(ACTIONS[options.action](workspace, options))
-
-
-def check_there(workspace: Workspace) -> None:
-    """Refuse a workspace that was not made yet."""
-    if not workspace.root.is_dir():
-        raise InputError(
-            f"workspace {str(workspace.root)!r} does not exist; give the one of your runs with "
-            "--workspace"
-        )
-
-
-def check_stages(names: list[str]) -> None:
-    """Refuse names that are no stages."""
-    for name in names:
-        if name not in STAGES:
-            raise InputError(f"store ls {name}: the stages are {', '.join(STAGES)}")
-
-
-def room(terminal: Terminal) -> tuple[int, int]:
-    """Return how many digits of a key, and characters of its parameters, fit into a line.
-
-    In a narrow terminal, the beginning of a key is enough to name it.
-    """
-    return (32, 60) if terminal.console.width >= PLAIN_WIDTH else (12, 20)
 
 
 def list_artifacts(workspace: Workspace, options: Namespace) -> int:
@@ -122,12 +96,6 @@ def made(artifact: Artifact, width: int) -> tuple[str, str]:
     except DamagedArtifactError:
         return MISSING, "damaged: see cppcl store verify"
     return started[:16].replace("T", " "), shorten(parameters, width)
-
-
-def shorten(parameters: dict[str, Any], width: int) -> str:
-    """Return parameters in at most ``width`` characters."""
-    text = ", ".join(f"{name}={value}" for name, value in parameters.items())
-    return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
 def show(workspace: Workspace, options: Namespace) -> int:

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from deployments.commands.store import shorten
+from deployments.commands.listing import shorten
 from deployments.terminal import MISSING, Terminal
 from tasks.progress import Progress, tell
 
