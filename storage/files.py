@@ -148,7 +148,7 @@ def is_damage(error: Exception) -> bool:
     """True if reading failed because of the stored bytes, not because of the reading process.
 
     A process may lack memory, file handles, permission or a module. That must not count as damage,
-    or a repair would remove what is whole.
+    or a repair would remove whole artifacts.
     """
     if isinstance(error, OSError):
         return error.errno in (errno.EIO, errno.EISDIR, errno.ENOTDIR)

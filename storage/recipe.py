@@ -62,7 +62,7 @@ def plain(value: Any, place: str = "value") -> Any:
         return {str.__str__(name): plain(item, f"{place}.{name}") for name, item in value.items()}
     if isinstance(value, PurePath):
         raise RecipeError(
-            f"{place} is the path {str(value)!r}: where a file lies does not say what is in it; "
+            f"{place} is the path {str(value)!r}: a path does not say what is in the file; "
             "give its sha256, or its text if you mean the name"
         )
     if isinstance(value, np.ndarray):
@@ -147,7 +147,7 @@ class Recipe:
         Version of the stage's code; change it when the same parameters and inputs give another
         result.
     parameters : mapping of str to JSON
-        Everything that changes the result. Numbers are told apart as JSON does: 1 is not 1.0.
+        Everything that changes the result. As in JSON, 1 is not 1.0.
     inputs : mapping of str to Reference
         The artifacts that the stage reads, by role.
 

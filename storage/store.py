@@ -77,7 +77,9 @@ class Store(StoreFolder):
         """
         if found := self.find_here(reference):
             return found
-        return transfer.fetched(self, self.remote, reference, self.log) if self.remote else None
+        return (
+            transfer.fetch_for_run(self, self.remote, reference, self.log) if self.remote else None
+        )
 
     def open(self, reference: Reference) -> Artifact:
         """Return the artifact.
@@ -189,7 +191,7 @@ class Store(StoreFolder):
                 writer.seal()
             publish(partial, self.path(reference), self.trash)
         if self.remote:
-            transfer.sent(self, self.remote, reference, self.log)
+            transfer.send_for_run(self, self.remote, reference, self.log)
         return Outcome(self.open(reference), cached=False)
 
     def verify(self, references: Iterable[Reference] | None = None) -> list[Problem]:

@@ -32,7 +32,7 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 def write_block_note(path: str | Path, name: str, block: int, value: Any) -> None:
     """Write a small JSON value beside a block, before the block itself.
 
-    A block that has its chunk and the notes that `Writer.pending_blocks` is told of counts as
+    A block that has its chunk and the notes that were named to `Writer.pending_blocks` counts as
     done. `Writer.block_notes` returns the notes; they are kept in ``run.json``, so that a repaired
     artifact has those of the blocks that stay.
 
@@ -129,7 +129,7 @@ def load_checkpoint(folder: Path, name: str) -> dict[str, npt.NDArray[Any]] | No
 
 
 def _is_whole(stream: BinaryIO) -> bool:
-    """True if a file ends in the sha256 of what is before; leaves the stream at the beginning."""
+    """True if a file ends in the sha256 of the bytes before; rewinds the stream."""
     size = stream.seek(0, io.SEEK_END) - _DIGEST_BYTES
     stream.seek(0)
     digest = hashlib.sha256()

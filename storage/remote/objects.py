@@ -68,7 +68,7 @@ class Remote:
     def __repr__(self) -> str:
         return f"Remote({self.url!r})"
 
-    def place(self, name: str) -> str:
+    def url_of(self, name: str) -> str:
         """Return the URL of an object."""
         return f"{self.url}/{name}"
 
@@ -97,7 +97,7 @@ class Remote:
                 data = bytes(obstore.get(self._objects, name).bytes())
         except FileNotFoundError:
             return None
-        found = Inventory.parse(data, reference, self.place(name), self.hint(reference))
+        found = Inventory.parse(data, reference, self.url_of(name), self.hint(reference))
         self.known.add(reference)
         return found
 
@@ -150,12 +150,12 @@ class Remote:
                 max_concurrency=1,
             )
 
-    def seal(self, reference: Reference, inventory: Inventory, *, anew: bool) -> bool:
+    def seal(self, reference: Reference, inventory: Inventory, *, replace: bool) -> bool:
         """Store the manifest, which publishes the artifact; False if there is one already."""
         import obstore
         from obstore.exceptions import AlreadyExistsError
 
-        mode: Literal["create", "overwrite"] = "overwrite" if anew else "create"
+        mode: Literal["create", "overwrite"] = "overwrite" if replace else "create"
         name, document = f"{reference}/{MANIFEST}", inventory.document()
         try:
             with self._explained():

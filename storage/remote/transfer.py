@@ -1,7 +1,7 @@
 """Transfer of artifacts between a folder and a remote; an interrupted call can be repeated.
 
-`fetched` and `sent` serve a run, which goes on if the remote fails. `push`, `pull` and `verify`
-raise errors.
+`fetch_for_run` and `send_for_run` serve a run, which goes on if the remote fails. `push`, `pull` and
+`verify` raise errors.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Transfer(NamedTuple):
     n_bytes: int = 0
 
 
-def fetched(
+def fetch_for_run(
     folder: StoreFolder, remote: Remote, reference: Reference, log: Callable[[str], None]
 ) -> Artifact | None:
     """Fetch an artifact for a run; None if it is not there or that fails."""
@@ -76,7 +76,7 @@ def fetched(
     return folder.find_here(reference) if inventory else None
 
 
-def sent(
+def send_for_run(
     folder: StoreFolder, remote: Remote, reference: Reference, log: Callable[[str], None]
 ) -> None:
     """Send an artifact that a run published, and its inputs; log it if that fails."""
@@ -119,7 +119,7 @@ def push(
         return here.inputs.values() if here else ()
 
     for reference in _in_order(chosen, inputs):
-        yield _push(folder, remote, reference, check=True, anew=replace and reference in chosen)
+        yield _push(folder, remote, reference, check=True, replace=replace and reference in chosen)
 
 
 def pull(
@@ -168,13 +168,13 @@ def _push(
     reference: Reference,
     *,
     check: bool = False,
-    anew: bool = False,
+    replace: bool = False,
 ) -> Transfer:
     with folder.in_use(), locked(folder.lock(reference)):
         artifact = folder.find_here(reference)
         if artifact is None:
             return Transfer(reference, "missing")
-        return send(remote, artifact, check=check, anew=anew)
+        return send(remote, artifact, check=check, replace=replace)
 
 
 def _pull(
@@ -220,7 +220,7 @@ def _in_order(
 
 
 def send(
-    remote: Remote, artifact: Artifact, *, check: bool = False, anew: bool = False
+    remote: Remote, artifact: Artifact, *, check: bool = False, replace: bool = False
 ) -> Transfer:
     """Send an artifact, its manifest last; the caller keeps it from being changed meanwhile.
 
@@ -232,7 +232,7 @@ def send(
         What is here.
     check : bool
         Read it back first; not needed right after it was published.
-    anew : bool
+    replace : bool
         Send every file even if it is there, and replace the manifest.
 
     Raises
@@ -241,7 +241,7 @@ def send(
         It is damaged here, or its manifest in the remote is.
     """
     reference = artifact.reference
-    if not anew and (other := remote.inventory(reference)):
+    if not replace and (other := remote.inventory(reference)):
         same = contents(artifact.manifest) == contents(other.manifest)
         return Transfer(reference, "there" if same else "other")
     if check and (found := problems(artifact)):
@@ -250,14 +250,14 @@ def send(
         )
     inventory = Inventory.of(artifact)
     folder = f"{reference}/{inventory.folder}"
-    there = {} if anew else remote.listing(folder)
+    there = {} if replace else remote.listing(folder)
     missing = [
         name
         for name, entry in inventory.files.items()
         if name not in there or not _is_whole(there[name], entry, artifact.path / name)
     ]
     _each(lambda name: remote.send(f"{folder}/{name}", artifact.path / name), missing)
-    if not remote.seal(reference, inventory, anew=anew):
+    if not remote.seal(reference, inventory, replace=replace):
         # Another machine was faster.
         return send(remote, artifact)
     n_bytes = sum(inventory.files[name].n_bytes for name in missing)
@@ -332,7 +332,7 @@ def _receive(remote: Remote, name: str, entry: FileEntry, path: Path | None) -> 
             if digest.hexdigest() != entry.sha256:
                 raise FlawedObjectError("was altered")
     except FlawedObjectError as error:
-        return f"{remote.place(name)} {error}"
+        return f"{remote.url_of(name)} {error}"
     return None
 
 

@@ -298,6 +298,21 @@ def test_replacement_without_an_atomic_exchange(
     assert not files._exchange(store.root, artifact.path)
 
 
+def test_a_file_is_replaced_by_one_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, seen = tmp_path / "x", []
+    path.write_bytes(b"old")
+    write_bytes = Path.write_bytes
+
+    def written(other: Path, data: bytes) -> int:
+        size = write_bytes(other, data)
+        seen.append(path.read_bytes())
+        return size
+
+    monkeypatch.setattr(Path, "write_bytes", written)
+    files.write_atomically(path, b"new")
+    assert (seen, path.read_bytes(), list(tmp_path.iterdir())) == ([b"old"], b"new", [path])
+
+
 @pytest.mark.parametrize("way", ["new", "exchange", "two renames"])
 def test_all_is_flushed_before_it_is_published_and_its_new_name_after(
     store: Store,

@@ -81,7 +81,7 @@ class TestRoundTrip:
         name = next(name for name in objects(remote) if name.endswith("files/data"))
         put(remote, name, data[:-7] + b"\0" + data[-6:])
         (problem,) = problems_there(there)
-        assert problem.message == f"{remote.place(name)} was altered"
+        assert problem.message == f"{remote.url_of(name)} was altered"
 
     def test_arrays_can_be_read_where_they_are(
         self, here: Store, artifact: Artifact, remote: Remote, contents: dict[str, np.ndarray]
@@ -381,7 +381,7 @@ class TestDamage:
         with pytest.raises(DamagedArtifactError) as caught:
             list(there.pull([artifact.reference]))
         first, hint = str(caught.value).splitlines()
-        assert first.startswith(remote.place(damaged))
+        assert first.startswith(remote.url_of(damaged))
         assert f"cppcl store push {artifact.reference} --replace" in hint
         assert there.find_here(artifact.reference) is None
         (problem,) = problems_there(there)
@@ -442,7 +442,7 @@ class TestDamage:
     ) -> None:
         chunks = artifact.path / "arrays" / "features"
         (chunks / "c.1.0").write_bytes((chunks / "c.0.0").read_bytes())
-        send(here.remote, artifact, anew=True)
+        send(here.remote, artifact, replace=True)
         assert problems_there(here) == []  # every object is as it was sent
         with pytest.raises(DamagedArtifactError, match=r"features: .* values are not those"):
             list(there.pull([artifact.reference]))

@@ -96,7 +96,7 @@ def test_all_damage_is_named_and_mended(content: Any, faults: list[tuple[int, st
         with pytest.raises(DamagedArtifactError) as caught:
             list(there.pull([reference]))
         named = [line for line in str(caught.value).splitlines() if line.startswith("memory:")]
-        assert {line.split()[0] for line in named} == {remote.place(name) for name in damaged}
+        assert {line.split()[0] for line in named} == {remote.url_of(name) for name in damaged}
         assert len(problems_there(here)) == len(damaged)
         assert list(there.references()) == []
         list(here.push([reference], replace=True))

@@ -31,7 +31,7 @@ def test_urls(url: str, clean: str) -> None:
     remote = open_remote(url)
     assert (remote.url, repr(remote)) == (clean, f"Remote({clean!r})")
     assert remote is open_remote(url)
-    assert remote.place("a/b") == f"{clean}/a/b"
+    assert remote.url_of("a/b") == f"{clean}/a/b"
 
 
 @pytest.mark.parametrize(
