@@ -1,7 +1,7 @@
 """Transfer of artifacts between a folder and a remote; an interrupted call can be repeated.
 
-`fetch_for_run` and `send_for_run` serve a run, which goes on if the remote fails. `push`, `pull` and
-`verify` raise errors.
+`fetch_for_run` and `send_for_run` serve a run, which goes on if the remote fails. `push`, `pull`
+and `verify` raise errors.
 """
 
 from __future__ import annotations
