@@ -12,7 +12,7 @@ from cppcl.curriculum.annotation.simulated import ANNOTATOR
 from cppcl.learning.estimator import merged
 from cppcl.modality import MODALITIES, Modality
 from flows.configuration.experiment import Experiment, Protocol
-from flows.configuration.sides import Pair, what_learns
+from flows.configuration.modalities import ExtractorPair, what_learns
 from flows.record import RunRecord
 from flows.selection import Selection
 from storage import Recipe, Reference, canonical_json
@@ -42,22 +42,22 @@ class ProtocolSplit(NamedTuple):
         return f"{self.protocol}, split {self.seed}"
 
 
-BySide = dict[Modality, Reference]
-"""An artifact of either side."""
+ByModality = dict[Modality, Reference]
+"""An artifact of each modality."""
 
 MAIN = None
 """Name of the pair of extractors that methods use where they name no other."""
 
 
-class Described(NamedTuple):
+class Extracted(NamedTuple):
     """What was extracted for one split."""
 
-    features: dict[str | None, BySide]
-    scores: BySide
+    features: dict[str | None, ByModality]
+    scores: ByModality
     annotator: dict[str, Reference]
 
 
-class Trial(NamedTuple):
+class Fit(NamedTuple):
     """A method on one split, with the options it is trained with."""
 
     protocol: str
@@ -65,7 +65,7 @@ class Trial(NamedTuple):
     label: str
     training: Recipe
     samples: dict[str, Any]
-    sides: dict[str, Reference]
+    features: dict[str, Reference]
     metric: str
 
 
@@ -105,22 +105,22 @@ class Chain:
             for name, protocol in self.experiment.protocols.items():
                 for seed in protocol.split.seeds:
                     splits.append(ProtocolSplit(name, seed, self.split(protocol, seed, table)))
-        described: list[Described] = []
+        extracted: list[Extracted] = []
         if runs("learn"):
             with self.session():
-                described = self.describe(table, splits)
+                extracted = self.extract_splits(table, splits)
         if runs("curricula"):
             # Started by the first search that is not stored, and closed after the last training.
             with self.session():
-                trials = [
-                    trial
-                    for split, pictures in zip(splits, described, strict=True)
-                    for trial in self.settle(split, table, pictures)
+                fits = [
+                    fit
+                    for split, pictures in zip(splits, extracted, strict=True)
+                    for fit in self.fits_of(split, table, pictures)
                 ]
-                models = self.train(trials) if runs("train") else []
+                models = self.train(fits) if runs("train") else []
             if runs("encode"):
-                for trial, model in zip(trials, models, strict=True):
-                    self.score(trial, model)
+                for fit, model in zip(fits, models, strict=True):
+                    self.score(fit, model)
         if runs("report"):
             self.stage(
                 "report",
@@ -164,9 +164,9 @@ class Chain:
             seed=seed,
         )
 
-    def describe(self, table: Reference, splits: list[ProtocolSplit]) -> list[Described]:
+    def extract_splits(self, table: Reference, splits: list[ProtocolSplit]) -> list[Extracted]:
         """Learn and extract: features and scores of every split, the same where none learns."""
-        pairs: dict[str | None, Pair] = {MAIN: self.experiment.features}
+        pairs: dict[str | None, ExtractorPair] = {MAIN: self.experiment.features}
         pairs |= self.experiment.more_features
         curriculum = self.experiment.curriculum
         learned = [
@@ -179,7 +179,7 @@ class Chain:
         if not self.selection.runs("extract"):
             return []
         return [
-            Described(
+            Extracted(
                 {name: self.extract(pair, table, by[name]) for name, pair in pairs.items()},
                 self.extract(curriculum, table, by_scores),
                 self.annotator(table),
@@ -187,24 +187,26 @@ class Chain:
             for by, by_scores in learned
         ]
 
-    def learn(self, sides: Pair | None, table: Reference, split: ProtocolSplit) -> BySide:
-        """Let extractors learn from a split; holds what the sides that need it describe by."""
-        found: BySide = {}
-        sources: BySide = {}
-        for modality in MODALITIES if sides else ():
-            options = getattr(sides, modality)
+    def learn(
+        self, pair: ExtractorPair | None, table: Reference, split: ProtocolSplit
+    ) -> ByModality:
+        """Let extractors learn from a split; holds what the modalities that need it go by."""
+        found: ByModality = {}
+        sources: ByModality = {}
+        for modality in MODALITIES if pair else ():
+            options = getattr(pair, modality)
             if not options.learns:
                 continue
             source: Modality = modality if options.learned else options.learn_from
             if source not in sources:
-                sources[source] = self.learn_side(source, getattr(sides, source), table, split)
+                sources[source] = self.learn_modality(source, getattr(pair, source), table, split)
             found[modality] = sources[source]
         return found
 
-    def learn_side(
+    def learn_modality(
         self, modality: Modality, options: Any, table: Reference, split: ProtocolSplit
     ) -> Reference:
-        """Let the extractor of one side learn, or find what it is told to use instead."""
+        """Let the extractor of one modality learn, or find what it is told to use instead."""
         if options.learned:
             store = self.workspace.store
             learned = find_learned(store, options.learned, what_learns(options))
@@ -222,12 +224,14 @@ class Chain:
             label=str(split),
         )
 
-    def extract(self, sides: Pair | None, table: Reference, learned: BySide) -> BySide:
-        """Extract what both sides ask for, once: features, or scores."""
-        found: BySide = {}
-        for modality in MODALITIES if sides else ():
-            options = getattr(sides, modality)
-            found[modality] = self.extract_side(
+    def extract(
+        self, pair: ExtractorPair | None, table: Reference, learned: ByModality
+    ) -> ByModality:
+        """Extract what both modalities ask for, once: features, or scores."""
+        found: ByModality = {}
+        for modality in MODALITIES if pair else ():
+            options = getattr(pair, modality)
+            found[modality] = self.extract_modality(
                 modality,
                 options.registered_name,
                 options.arguments(),
@@ -242,11 +246,11 @@ class Chain:
         if curriculum is None or curriculum.sketch_source != "simulated":
             return {}
         return {
-            role: self.extract_side("sketch", extractor, {}, table)
+            role: self.extract_modality("sketch", extractor, {}, table)
             for role, extractor in ANNOTATOR.items()
         }
 
-    def extract_side(
+    def extract_modality(
         self,
         modality: Modality,
         extractor: str,
@@ -254,7 +258,7 @@ class Chain:
         table: Reference,
         learned: Reference | None = None,
     ) -> Reference:
-        """Extract one side, once however often it is asked for."""
+        """Extract one modality, once however often it is asked for."""
         asked = modality, extractor, canonical_json(options), learned
         if asked not in self._extracted:
             self._extracted[asked] = self.stage(
@@ -271,10 +275,10 @@ class Chain:
             )
         return self._extracted[asked]
 
-    def settle(
-        self, split: ProtocolSplit, table: Reference, pictures: Described
-    ) -> Iterator[Trial]:
-        """Build the curricula of a split and tune every method on it."""
+    def fits_of(
+        self, split: ProtocolSplit, table: Reference, pictures: Extracted
+    ) -> Iterator[Fit]:
+        """Build the curricula of a split, and tune every method on it."""
         name, here = split.protocol, str(split)
         protocol, runs = self.experiment.protocols[name], self.selection.runs
         samples = {"table": table, "split": split.rows, "target": protocol.target}
@@ -294,47 +298,47 @@ class Chain:
         for method, options in protocol.methods.items():
             label = f"{method}, {here}"
             arguments, tuning = options.arguments(), None
-            features = pictures.features[options.features]
-            sides = {f"{modality}_features": found for modality, found in features.items()}
+            chosen = pictures.features[options.features]
+            features = {f"{modality}_features": found for modality, found in chosen.items()}
             metric = options.metric or self.experiment.evaluation.metric
             if options.tune and runs("tune"):
                 tuning = self.stage(
                     "tune",
                     tune,
                     **samples,
-                    **sides,
+                    **features,
                     curricula=curricula,
                     method=options.registered_name,
                     options=arguments,
                     grid=options.tune,
                     metric=metric,
-                    **self.experiment.tuning.settled(protocol),
+                    **self.experiment.tuning.search_options(protocol),
                     label=label,
                 )
                 self.record.add_tuning(name, method, tuning)
                 arguments = merged(arguments, best_options(self.workspace.store, tuning))
             training = training_recipe(
                 **samples,
-                **sides,
+                **features,
                 curricula=curricula,
                 method=options.registered_name,
                 options=arguments,
                 tuning=tuning,
             )
-            yield Trial(name, method, label, training, samples, sides, metric)
+            yield Fit(name, method, label, training, samples, features, metric)
 
-    def train(self, trials: list[Trial]) -> list[Reference]:
+    def train(self, fits: list[Fit]) -> list[Reference]:
         """Train every method on every split, on the cluster where that is faster."""
-        ahead = self.train_ahead([(trial.training, trial.label) for trial in trials])
+        ahead = self.train_ahead([(fit.training, fit.label) for fit in fits])
         return [
             self.stage(
                 "train",
                 train,
-                recipe=trial.training,
-                seconds=ahead.get(trial.training.reference),
-                label=trial.label,
+                recipe=fit.training,
+                seconds=ahead.get(fit.training.reference),
+                label=fit.label,
             )
-            for trial in trials
+            for fit in fits
         ]
 
     def train_ahead(self, recipes: list[tuple[Recipe, str]]) -> dict[Reference, float]:
@@ -345,17 +349,17 @@ class Chain:
             return {}
         return train_ahead(workspace=self.workspace, recipes=recipes, mode=mode)
 
-    def score(self, trial: Trial, model: Reference) -> None:
+    def score(self, fit: Fit, model: Reference) -> None:
         """Encode with a trained method, and evaluate it."""
-        codes = self.stage("encode", encode, model=model, **trial.sides, label=trial.label)
+        codes = self.stage("encode", encode, model=model, **fit.features, label=fit.label)
         if not self.selection.runs("evaluate"):
             return
         scored = self.stage(
             "evaluate",
             evaluate,
-            **trial.samples,
+            **fit.samples,
             codes=codes,
-            **{**self.experiment.evaluation.model_dump(), "metric": trial.metric},
-            label=trial.label,
+            **{**self.experiment.evaluation.model_dump(), "metric": fit.metric},
+            label=fit.label,
         )
-        self.record.add_scores(trial.protocol, trial.method, scored)
+        self.record.add_scores(fit.protocol, fit.method, scored)

@@ -169,7 +169,7 @@ def show(options: Namespace) -> int:
 
 def as_learned(chosen: Any, side: int, workspace: Workspace, terminal: Terminal) -> Extractor:
     """Extractor with what it learned: the one asked for, or the newest that fits."""
-    from flows.configuration.sides import what_learns
+    from flows.configuration.modalities import what_learns
     from tasks.stages.learn import find_learned, latest_learned
     from tasks.workers.extractors import ExtractorSpec
 

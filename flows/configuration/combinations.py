@@ -115,14 +115,14 @@ def read_sweep(
             reason = str(error).removeprefix("--set ")
             raise InputError(f"sweep {in_words(named)}: {reason}") from error
         check_score(score, experiment)
-        settled = {option: settle(experiment, option, value) for option, value in named.items()}
+        chosen = {option: value_for(experiment, option, value) for option, value in named.items()}
         for other, before in zip(products, found, strict=False):
             if before.experiment == experiment:
                 raise InputError(
                     f"sweep {in_words(named)}: the same experiment as {in_words(other)}; leave "
                     "one out"
                 )
-        found.append(Combination(settled, changes, experiment))
+        found.append(Combination(chosen, changes, experiment))
     axes = tuple(Axis(option, distinct([c.values[option] for c in found])) for option in given)
     return Sweep(base.name, name, axes, score, tuple(found))
 
@@ -156,7 +156,7 @@ def override(option: str, value: Any) -> str:
     return f"{option}={json.dumps(value, ensure_ascii=False)}"
 
 
-def settle(experiment: Experiment, option: str, value: Any) -> Any:
+def value_for(experiment: Experiment, option: str, value: Any) -> Any:
     """Value of an option as the experiment reads it: 0.001 for a YAML text such as 1e-3.
 
     Lists and groups of options stay as they were given.

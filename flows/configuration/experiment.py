@@ -18,6 +18,7 @@ from cppcl.datasets import DATASETS
 from cppcl.methods import METHODS
 from cppcl.retrieval.exact import Metric
 from cppcl.validation import suggestion
+from flows.configuration.modalities import CurriculumOptions, FeatureOptions
 from flows.configuration.options import (
     Options,
     any_of,
@@ -27,7 +28,6 @@ from flows.configuration.options import (
     distinct,
 )
 from flows.configuration.published import PublishedOptions
-from flows.configuration.sides import CurriculumOptions, Sides
 
 DataSetOptions = any_of(DATASETS, discriminator="name")
 MethodOptions = any_of(METHODS, discriminator="method", compared=True)
@@ -182,7 +182,7 @@ class Tuning(Options):
     )
     seed: int = Field(0, ge=0, description="Seed of the folds")
 
-    def settled(self, protocol: Protocol) -> dict[str, Any]:
+    def search_options(self, protocol: Protocol) -> dict[str, Any]:
         """Options of the search under a protocol, 'auto' replaced."""
         options = self.model_dump()
         if self.held_out == "auto":
@@ -289,8 +289,8 @@ class Experiment(Options):
         256, ge=8, description="Pictures are reduced to this longest side, in pixels"
     )
     block_rows: int = Field(32, ge=1, description="Pictures in one block of extraction")
-    features: Sides = Field(description="What is extracted from pictures")
-    more_features: dict[Name, Sides] = Field(
+    features: FeatureOptions = Field(description="What is extracted from pictures")
+    more_features: dict[Name, FeatureOptions] = Field(
         {}, description="Other pairs, by the name that methods ask for them (features: NAME)"
     )
     curriculum: CurriculumOptions | None = Field(

@@ -135,4 +135,4 @@ ScoreOptions = SerializeAsAny[
         WrapValidator(lambda options, _: read_extractor(options, score=True)),
     ]
 ]
-"""Options of an extractor that scores for a curriculum, and of the pairs of its side."""
+"""Options of an extractor that scores for a curriculum, and of the pairs of its modality."""

@@ -87,7 +87,7 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
         ``emoji``, ... or the path of a YAML file. Paths inside a file are relative to it.
     overrides : sequence of str
         ``key=value``. A key is a dotted path or any ending of one (``alpha``, ``cprl.alpha``):
-        every option of the configuration that ends so is set. What describes a side and what
+        every option of the configuration that ends so is set. What extracts from a modality and what
         scores it are never chosen by one override: ``features.sketch.name`` says which is meant.
 
     Raises
@@ -232,7 +232,7 @@ def _apply(
 
 
 def _refuse_two_roles(key: str, matches: Sequence[tuple[str, ...]]) -> None:
-    """Refuse to choose one extractor as the feature and as the score of a side.
+    """Refuse to choose one extractor as the feature and as the score of a modality.
 
     A score is one value a picture, so that hardly any extractor is meant as both, and the run
     would say so only after extraction.

@@ -166,26 +166,25 @@ def paths_of(model: type[Options]) -> Iterator[str]:
 
 
 class PairOptions(Options):
-    """Options of the pairs of one side, beside those of its score."""
+    """Options of the pairs of one modality, beside those of its score."""
 
     delta: float | None = Field(
         None,
         ge=0,
         allow_inf_nan=False,
-        description="Least difference of scores of a pair of this side; that of both sides if "
-        "none",
+        description="Least difference of scores of a pair of this modality; that of both if none",
     )
     rho: float | None = Field(
         None,
         ge=0,
         le=1,
-        description="Share of this side's admissible pairs that a sample keeps, 0 for no pairs "
-        "by its scores; that of both sides if none",
+        description="Share of this modality's admissible pairs that a sample keeps, 0 for no "
+        "pairs by its scores; that of both if none",
     )
 
 
 PAIRING = tuple(PairOptions.model_fields)
-"""Names of the options of pairs that each side may have for itself."""
+"""Names of the options of pairs that each modality may have for itself."""
 
 
 class RegisteredOptions(Options):

@@ -123,10 +123,10 @@ def tune_method(
     )
 
     def create_folds(writer: Writer) -> None:
-        sides: dict[Modality, Reference] = {"sketch": sketch_features, "image": image_features}
+        chosen: dict[Modality, Reference] = {"sketch": sketch_features, "image": image_features}
         put_folds(
             writer,
-            training_samples(store, table=table, split=split, features=sides, target=target),
+            training_samples(store, table=table, split=split, features=chosen, target=target),
             **division,
         )
 
@@ -191,11 +191,11 @@ def put_folds(
     )
     _, numbers = np.unique(np.concatenate([sketches.labels, images.labels]), return_inverse=True)
     labels = np.split(numbers.astype(np.int64), [len(sketches.labels)])
-    for side, of_side, fold in zip(samples, labels, folds, strict=True):
-        writer.put_array(f"{side.modality}_rows", side.rows)
-        writer.put_array(f"{side.modality}_kept", side.kept)
-        writer.put_array(f"{side.modality}_labels", of_side)
-        writer.put_array(f"{side.modality}_folds", fold)
+    for part, of_part, fold in zip(samples, labels, folds, strict=True):
+        writer.put_array(f"{part.modality}_rows", part.rows)
+        writer.put_array(f"{part.modality}_kept", part.kept)
+        writer.put_array(f"{part.modality}_labels", of_part)
+        writer.put_array(f"{part.modality}_folds", fold)
 
 
 def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, label: str) -> None:

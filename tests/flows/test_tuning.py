@@ -120,9 +120,9 @@ def test_folds_are_like_the_test(
     file = tmp_path / "experiment.yaml"
     file.write_text(yaml.safe_dump(configuration))
     protocol = load_experiment(str(file)).protocols["one"]
-    settled = Tuning().settled(protocol)
+    settled = Tuning().search_options(protocol)
     assert (settled["held_out"], settled["score"]) == (held_out, score)
-    given = Tuning(held_out="samples", score="rank_5").settled(protocol)
+    given = Tuning(held_out="samples", score="rank_5").search_options(protocol)
     assert (given["held_out"], given["score"]) == ("samples", "rank_5")
 
 

@@ -481,7 +481,7 @@ def test_schema_of_the_form_offers_every_registered_class() -> None:
     assert set(schema["required"]) == {"name", "dataset", "features", "protocols"}
     assert schema["properties"]["block_rows"]["description"]
     definitions = schema["$defs"]
-    sketch = definitions["Sides"]["properties"]["sketch"]
+    sketch = definitions["FeatureOptions"]["properties"]["sketch"]
     registered, combined = sketch["anyOf"]
     assert set(registered["discriminator"]["mapping"]) == set(EXTRACTORS)
     combined = definitions[combined["$ref"].rpartition("/")[2]]

@@ -15,8 +15,8 @@ from flows.configuration.extractors import ExtractorOptions, ScoreOptions
 from flows.configuration.options import PAIRING, Options, RegisteredOptions
 
 
-class Pair(Options):
-    """An extractor for each modality; one may describe by what the other learned."""
+class ExtractorPair(Options):
+    """An extractor for each modality; one may go by what the other learned."""
 
     sketch: ExtractorOptions = Field(description="Extractor for sketches")
     image: ExtractorOptions = Field(description="Extractor for images")
@@ -33,19 +33,19 @@ class Pair(Options):
                 )
             if not learner.learns or learner.learned or learner.learn_from == modality:
                 continue
-            side = learner.learn_from
-            source = getattr(self, side)
+            other = learner.learn_from
+            source = getattr(self, other)
             if what_learns(source) != what_learns(learner):
                 raise ValueError(
-                    f"{modality}.learn_from={side}: {learner.registered_name!r} cannot describe "
+                    f"{modality}.learn_from={other}: {learner.registered_name!r} cannot go "
                     f"by what {source.registered_name!r} learns; set learn_from to {modality}, or "
-                    "give both sides the same extractor"
+                    "give both modalities the same extractor"
                 )
             needed, learned = shapes_learned(learner), shapes_learned(source)
             if needed != learned:
                 raise ValueError(
-                    f"{modality}.learn_from={side}: the {modality} extractor needs arrays of the "
-                    f"shapes {needed}, but the {side} extractor learns {learned}; give both the "
+                    f"{modality}.learn_from={other}: the {modality} extractor needs arrays of the "
+                    f"shapes {needed}, but the {other} extractor learns {learned}; give both the "
                     f"same numbers, or set learn_from to {modality}"
                 )
         return self
@@ -62,11 +62,11 @@ def shapes_learned(options: RegisteredOptions) -> dict[str, tuple[int, ...]]:
     return extractor.shapes
 
 
-class Sides(Pair):
+class FeatureOptions(ExtractorPair):
     """Extractors of the two modalities."""
 
 
-class CurriculumOptions(Pair):
+class CurriculumOptions(ExtractorPair):
     """How scores and people's answers become pairs (harder, easier); Section 4 of the paper."""
 
     sketch: ScoreOptions = Field(description="Easiness score of sketches, an extractor")
@@ -96,7 +96,7 @@ class CurriculumOptions(Pair):
         0.5,
         ge=0,
         allow_inf_nan=False,
-        description="Least difference of scores of a pair, on both sides",
+        description="Least difference of scores of a pair, of both modalities",
     )
     delta_unit: DeltaUnit = Field(
         "deviation",
@@ -106,8 +106,8 @@ class CurriculumOptions(Pair):
         0.3,
         ge=0,
         le=1,
-        description="Share of the admissible pairs that a sample keeps, on both sides; 0 for no "
-        "pairs by scores",
+        description="Share of the admissible pairs that a sample keeps, of both modalities; 0 for "
+        "no pairs by scores",
     )
     scope: Scope = Field(
         "auto", description="Pairs within a class, of any two samples, or chosen by the classes"
@@ -119,8 +119,8 @@ class CurriculumOptions(Pair):
 
     @model_validator(mode="before")
     @classmethod
-    def learn_from_own_side(cls, data: Any) -> Any:
-        """Let a score that learns do so from its own side: the scores of the sides differ."""
+    def learn_from_own_modality(cls, data: Any) -> Any:
+        """Let a score that learns do so from its own modality: the scores of the two differ."""
         if not isinstance(data, dict):
             return data
         own = {
@@ -166,8 +166,9 @@ class CurriculumOptions(Pair):
     def pairing(self) -> dict[str, Any]:
         """Options of the step from scores and answers to pairs, without places of files.
 
-        ``delta`` and ``rho`` are each one option where both sides have the same, so that it does
-        not matter how they were given, and ``sketch_rho`` and ``image_rho`` where they differ.
+        ``delta`` and ``rho`` are each one option where both modalities have the same, so that
+        it does not matter how they were given, and ``sketch_rho`` and ``image_rho`` where they
+        differ.
         """
         options = self.model_dump(exclude={"sketch", "image", "sketch_answers", "image_answers"})
         for name in PAIRING:
