@@ -87,8 +87,8 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
         ``emoji``, ... or the path of a YAML file. Paths inside a file are relative to it.
     overrides : sequence of str
         ``key=value``. A key is a dotted path or any ending of one (``alpha``, ``cprl.alpha``):
-        every option of the configuration that ends so is set. What extracts from a modality and what
-        scores it are never chosen by one override: ``features.sketch.name`` says which is meant.
+        every option of the configuration that ends so is set. What extracts from a modality and
+        what scores it are never chosen by one override: ``features.sketch.name`` says which.
 
     Raises
     ------

@@ -73,7 +73,7 @@ CHANGES: dict[str, set[str]] = {
     "image.rho=0.5": PACED,
     "sketch.delta=0.2": PACED,
     "image.delta=0.2": PACED,
-    # The value of both sides, said of one.
+    # The value of both modalities, said of one.
     "sketch.rho=0.3": REPORT,
     "image.delta=0.1": REPORT,
     "scope=within_class": PACED,
