@@ -53,8 +53,8 @@ def test_defaults_and_choices() -> None:
     both = "curriculum.sketch, curriculum.image"
     assert rows[both, "rho"] == (
         "null",
-        "Share of this modality's admissible pairs that a sample keeps, 0 for no pairs by its scores; "
-        "that of both if none",
+        "Share of this modality's admissible pairs that a sample keeps, 0 for no pairs by its "
+        "scores; that of both if none",
     )
     assert rows["curriculum", "rho"][0] == "0.3"
     assert [place for place, name in rows if name == "rho"] == ["curriculum", both]
