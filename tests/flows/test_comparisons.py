@@ -191,17 +191,3 @@ def test_nothing_is_compared_without_a_report(
     alone = run_plain(experiment_file, chain.workspace, selection=selection)
     summary = alone.record.summary(chain.workspace.store)
     assert list(summary)[:3] == ["experiment", "metrics", "training"]
-
-
-def test_a_report_of_one_method_compares_nothing(
-    chain: Any, run_plain: Callable[..., Any], make_experiment: Callable[..., Any], tmp_path: Path
-) -> None:
-    configuration = make_experiment(Path(chain.experiment.dataset.root))
-    del configuration["protocols"]["instance"]
-    path = tmp_path / "one.yaml"
-    path.write_text(yaml.safe_dump(configuration))
-    one = run_plain(path, chain.workspace)
-    summary = one.record.summary(chain.workspace.store)
-    assert not {"differences", "published"} & set(summary)
-    report = chain.workspace.store.open(one.pieces["report"][0].reference)
-    assert not {"differences.csv", "published.csv", "comparisons.json"} & set(report.names)

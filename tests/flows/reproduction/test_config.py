@@ -65,21 +65,19 @@ def test_every_run_line_and_value_of_those_that_come_along_can_be(
         with_methods(experiment, options.runs[run].protocol, sorted(methods))
 
 
+def table(**changes: Any) -> dict[str, Any]:
+    """The items of a description: one table."""
+    head = {"kind": "scores", "title": "t", "source": "s", "score": "map"}
+    return {"items": {"table": head | changes}}
+
+
 def written(tmp_path: Path, **changes: Any) -> str:
     data: dict[str, Any] = {
         "name": "tiny",
         "title": "Tiny",
         "dataset": "emoji",
         "runs": {"cv": {"experiment": "emoji", "protocol": "category"}},
-        "items": {
-            "table": {
-                "kind": "scores",
-                "title": "t",
-                "source": "s",
-                "score": "map",
-                "lines": {"a": {"title": "A", "printed": 0.5, "run": "cv", "method": "cprl"}},
-            }
-        },
+        **table(lines={"a": {"title": "A", "printed": 0.5, "run": "cv", "method": "cprl"}}),
     }
     path = tmp_path / "tiny.yaml"
     path.write_text(yaml.safe_dump({**data, **changes}))
@@ -99,33 +97,12 @@ def test_experiments_lie_beside_a_description(tmp_path: Path) -> None:
         ({"runs": {"ours": {"experiment": "emoji", "protocol": "x"}}}, "the run cv, which is not"),
         ({"items": {}}, "items: "),
         ({"colour": 1}, "colour: "),
+        (table(lines={"a": {"title": "A", "errata": [99]}}), "erratum 99 is not known"),
         (
-            {
-                "items": {
-                    "t": {
-                        "kind": "scores",
-                        "title": "",
-                        "source": "",
-                        "score": "map",
-                        "lines": {"a": {"title": "A", "errata": [99]}},
-                    }
-                }
-            },
-            "erratum 99 is not known",
-        ),
-        (
-            {
-                "items": {
-                    "t": {
-                        "kind": "scores",
-                        "title": "",
-                        "source": "",
-                        "score": "map",
-                        "lines": {"a": {"title": "A"}},
-                        "statements": [{"text": "", "first": "a", "second": "b"}],
-                    }
-                }
-            },
+            table(
+                lines={"a": {"title": "A"}},
+                statements=[{"text": "", "first": "a", "second": "b"}],
+            ),
             "statement on b, which is no line",
         ),
     ],
