@@ -79,7 +79,7 @@ def main() -> None:
     ):
 
         def fit(settings: dict[str, str] = settings, curriculum: object = curriculum) -> None:
-            CPRL(n_atoms=N, alpha=0.01, n_rounds=ROUNDS, **settings, pacing={"eta": 2.0}).fit(
+            CPRL(n_atoms=N, alpha=0.01, n_rounds=ROUNDS, pacing={**settings, "eta": 2.0}).fit(
                 *views, labels, labels, curriculum, curriculum
             )
 

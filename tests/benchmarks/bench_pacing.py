@@ -74,6 +74,7 @@ def problem(
     from cppcl.curriculum.pairs import ExplicitPairs
     from cppcl.learning.affinity import within_weights
     from cppcl.learning.graph import Laplacian
+    from cppcl.optim.pacing.options import Pacing
     from cppcl.optim.pacing.schedule import SelfPacing
 
     generator = np.random.default_rng(SEED)
@@ -107,10 +108,9 @@ def problem(
         sizes=sizes,
         curricula=curricula,
         laplacian=laplacian,
-        coupling="none" if kind == "diagonal" else "trace",
-        gamma0=0.5 * float(np.median(losses)),
+        options=Pacing(coupling="none" if kind == "diagonal" else "trace"),
     )
-    pacing.gamma = pacing.gamma0
+    pacing.gamma = 0.5 * float(np.median(losses))
     return pacing, (losses, codes)
 
 

@@ -169,7 +169,7 @@ def products(samples: tuple[int, int], width: int, n_atoms: int, rounds: int) ->
 
 def measure(parts: list[str], device: str, figure: Path | None) -> list[dict[str, Any]]:
     """Run the parts that were asked for."""
-    extra = {} if device == "cpu" else {"device": device, "code_solver": "gradient"}
+    extra = {} if device == "cpu" else {"device": device, "coding": {"code_solver": "gradient"}}
     rate = product_rate()
     entries = []
     for name, size in SIZES.items():

@@ -41,7 +41,7 @@ def source(
     folder = tmp_path_factory.mktemp("sweep")
     configuration = make_experiment(draw_pictures(folder / "shapes"))
     del configuration["curriculum"], configuration["protocols"]["category"]
-    configuration["protocols"]["instance"]["methods"]["cprl"]["mu"] = 0.0
+    configuration["protocols"]["instance"]["methods"]["cprl"]["pacing"] = {"mu": 0.0}
     path = folder / "tiny.yaml"
     path.write_text(yaml.safe_dump(configuration, sort_keys=False))
     return str(path)
