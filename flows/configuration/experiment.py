@@ -26,8 +26,11 @@ from flows.configuration.options import (
     check_name,
     check_size,
     distinct,
+    documented_parameters,
+    group_model,
 )
 from flows.configuration.published import PublishedOptions
+from tasks.cluster.kinds import ClusterOptions, Kubernetes, Slurm, Tls
 
 DataSetOptions = any_of(DATASETS, discriminator="name")
 MethodOptions = any_of(METHODS, discriminator="method", compared=True)
@@ -208,31 +211,9 @@ class ReportOptions(Options):
     seed: int = Field(0, ge=0, description="Seed of the choice of queries")
 
 
-class TlsFiles(Options):
-    """PEM files for a cluster at a tls:// address."""
-
-    ca: str | None = Field(None, description="Certificate of the authority, a PEM file")
-    certificate: str | None = Field(None, description="Certificate of this client, a PEM file")
-    private_key: str | None = Field(None, description="Key of that certificate, a PEM file")
-
-
-class SlurmOptions(Options):
-    """What the jobs of cluster=slurm ask for."""
-
-    queue: str | None = Field(None, description="Partition; that of the site if none")
-    account: str | None = Field(None, description="Account that is charged")
-    walltime: str = Field("04:00:00", description="Longest time of a job")
-    directives: tuple[str, ...] = Field((), description="Further lines after #SBATCH")
-    gpu_directives: tuple[str, ...] = Field(
-        ("--gres=gpu:1",), description="Further lines of jobs with a GPU"
-    )
-
-
-class KubernetesOptions(Options):
-    """Pods of cluster=kubernetes, by the Dask operator."""
-
-    container: str = Field("cppcl", description="Image of the pods, with the same cppcl installed")
-    namespace: str | None = Field(None, description="Namespace; that of the context if none")
+TlsOptions, SlurmOptions, KubernetesOptions = map(group_model, (Tls, Slurm, Kubernetes))
+CLUSTER = documented_parameters(ClusterOptions)
+"""What the options of a cluster mean, by name."""
 
 
 class Compute(Options):
@@ -246,24 +227,16 @@ class Compute(Options):
     workers: int | None = Field(
         None, ge=1, description="Workers that are started; default one a core, or one a host"
     )
-    gpu_workers: int | None = Field(
-        None,
-        ge=0,
-        description="Workers with a GPU; default one where this machine has one",
-    )
+    gpu_workers: int | None = Field(None, ge=0, description=CLUSTER["gpu_workers"])
     memory_per_worker: Size = Field("3GiB", description="Memory that such a worker may use")
     max_bad_share: float = Field(
         0.1, ge=0, le=1, description="Share of pictures that may fail before the run fails"
     )
-    scheduler_host: str | None = Field(
-        None, description="Address at which workers on other machines reach this one"
-    )
-    performance_report: str | None = Field(
-        None, description="HTML file for Dask's record of tasks and workers"
-    )
-    tls: TlsFiles = Field(TlsFiles(), description="Files for a tls:// address")
-    slurm: SlurmOptions = Field(SlurmOptions(), description="What jobs of SLURM ask for")
-    kubernetes: KubernetesOptions = Field(KubernetesOptions(), description="Pods of Kubernetes")
+    scheduler_host: str | None = Field(None, description=CLUSTER["scheduler_host"])
+    performance_report: str | None = Field(None, description=CLUSTER["performance_report"])
+    tls: TlsOptions = Field(TlsOptions(), description=CLUSTER["tls"])
+    slurm: SlurmOptions = Field(SlurmOptions(), description=CLUSTER["slurm"])
+    kubernetes: KubernetesOptions = Field(KubernetesOptions(), description=CLUSTER["kubernetes"])
 
     @model_validator(mode="after")
     def check_tls(self) -> Self:
@@ -273,7 +246,7 @@ class Compute(Options):
                 if path is None:
                     raise ValueError(
                         f"cluster {self.cluster!r} needs tls.{name}: "
-                        f"{TlsFiles.model_fields[name].description}"
+                        f"{TlsOptions.model_fields[name].description}"
                     )
         return self
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,17 @@ NAME = "cppcl"
 
 @dataclass(frozen=True)
 class Tls:
-    """Files of PEM text for ``tls://`` addresses: authority, certificate and its key."""
+    """PEM files for a cluster at a tls:// address.
+
+    Parameters
+    ----------
+    ca : str, optional
+        Certificate of the authority, a PEM file
+    certificate : str, optional
+        Certificate of this client, a PEM file
+    private_key : str, optional
+        Key of that certificate, a PEM file
+    """
 
     ca: str | None = None
     certificate: str | None = None
@@ -34,7 +44,21 @@ class Tls:
 
 @dataclass(frozen=True)
 class Slurm:
-    """What jobs ask of SLURM, beside memory; directives as after ``#SBATCH``."""
+    """What the jobs of cluster=slurm ask for.
+
+    Parameters
+    ----------
+    queue : str, optional
+        Partition; that of the site if none
+    account : str, optional
+        Account that is charged
+    walltime : str
+        Longest time of a job
+    directives : tuple of str
+        Further lines after #SBATCH
+    gpu_directives : tuple of str
+        Further lines of jobs with a GPU
+    """
 
     queue: str | None = None
     account: str | None = None
@@ -45,7 +69,15 @@ class Slurm:
 
 @dataclass(frozen=True)
 class Kubernetes:
-    """Where pods run, and the image of the container, which has cppcl installed."""
+    """Pods of cluster=kubernetes, by the Dask operator.
+
+    Parameters
+    ----------
+    container : str
+        Image of the pods, with the same cppcl installed
+    namespace : str, optional
+        Namespace; that of the context if none
+    """
 
     container: str = "cppcl"
     namespace: str | None = None
@@ -55,25 +87,28 @@ class Kubernetes:
 class ClusterOptions:
     """What beside its kind describes a cluster.
 
-    Attributes
+    Parameters
     ----------
-    gpu_workers : int or None
-        Workers with a GPU, beside the others; None means one where this machine has a GPU, and
-        none elsewhere.
-    scheduler_host : str or None
-        Address at which workers on other machines reach the scheduler.
-    performance_report : str or None
-        HTML file that Dask's record of the session is written to.
-    tls, slurm, kubernetes : Tls, Slurm, Kubernetes
-        See there.
+    gpu_workers : int, optional
+        Workers with a GPU; default one where this machine has one
+    scheduler_host : str, optional
+        Address at which workers on other machines reach this one
+    performance_report : str, optional
+        HTML file for Dask's record of tasks and workers
+    tls : Tls
+        Files for a tls:// address
+    slurm : Slurm
+        What jobs of SLURM ask for
+    kubernetes : Kubernetes
+        Pods of Kubernetes
     """
 
     gpu_workers: int | None = None
     scheduler_host: str | None = None
     performance_report: str | None = None
-    tls: Tls = field(default_factory=Tls)
-    slurm: Slurm = field(default_factory=Slurm)
-    kubernetes: Kubernetes = field(default_factory=Kubernetes)
+    tls: Tls = Tls()
+    slurm: Slurm = Slurm()
+    kubernetes: Kubernetes = Kubernetes()
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> ClusterOptions:
