@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from prefect import get_client, get_run_logger
 from prefect.artifacts import LinkArtifact, MarkdownArtifact
+from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
-from prefect.client.schemas.objects import FlowRun, State
+from prefect.client.schemas.objects import FlowRun, State, TaskRun
 from prefect.context import FlowRunContext
 from prefect.flows import Flow
 
@@ -37,6 +39,9 @@ _FLAGS = {
 
 _ANEW = {"force", "start", "anew", "again"}
 """Parameters by which something stored is computed anew; what was, need not be once more."""
+
+_PATIENCE_S = 5.0
+"""How long the server may take to hear that a task has ended."""
 
 _DASHBOARD = re.compile(r"\bdashboard\b.*?(https?://\S+)", re.IGNORECASE)
 
@@ -93,8 +98,7 @@ def tell_failure(flow: Flow[..., Any], run: FlowRun, state: State[Any]) -> None:
     if state.is_crashed() and run.deployment_id is None:
         return
     with get_client(sync_client=True) as client:
-        ours = FlowRunFilter(id=FlowRunFilterId(any_=[run.id]))
-        tasks = client.read_task_runs(flow_run_filter=ours)
+        tasks = _task_runs(client, run)
         deployment = client.read_deployment(run.deployment_id).name if run.deployment_id else None
     failed = [t.name for t in tasks if t.state and (t.state.is_failed() or t.state.is_crashed())]
     MarkdownArtifact(
@@ -103,6 +107,19 @@ def tell_failure(flow: Flow[..., Any], run: FlowRun, state: State[Any]) -> None:
         markdown=failure_text(flow.name, run, state, failed, deployment),
         flow_run_id=run.id,
     ).create()
+
+
+def _task_runs(client: SyncPrefectClient, run: FlowRun) -> list[TaskRun]:
+    """Task runs of a flow run that failed; the server hears of their ends a little later."""
+    ours = FlowRunFilter(id=FlowRunFilterId(any_=[run.id]))
+    give_up = time.monotonic() + _PATIENCE_S
+    while True:
+        tasks = client.read_task_runs(flow_run_filter=ours)
+        states = [task.state for task in tasks if task.state]
+        ended = all(state.is_final() for state in states)
+        if ended or any(s.is_failed() for s in states) or time.monotonic() > give_up:
+            return tasks
+        time.sleep(0.1)
 
 
 def failure_text(

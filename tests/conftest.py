@@ -40,12 +40,20 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put tests with a server or a cluster last.
+    """Put tests with a server or a cluster last, the long ones of them first.
 
-    Their background threads draw random numbers, which Hypothesis takes for a strategy's.
+    Their background threads draw random numbers, which Hypothesis takes for a strategy's. A long
+    test at the end would leave the other worker of xdist without work.
     """
     shared = {"prefect_server", "dask_cluster"}
-    items.sort(key=lambda item: bool(shared & set(getattr(item, "fixturenames", ()))))
+    long = ("tests/faults/", "tests/docs/")
+
+    def rank(item: pytest.Item) -> int:
+        if not shared & set(getattr(item, "fixturenames", ())):
+            return 0
+        return 1 if item.nodeid.startswith(long) else 2
+
+    items.sort(key=rank)
 
 
 @pytest.fixture(scope="session")
@@ -190,6 +198,16 @@ def workspace(tmp_path: Path) -> Any:
     from tasks.workspace import Workspace
 
     return Workspace(tmp_path / "workspace")
+
+
+@pytest.fixture(scope="module")
+def blank_figures() -> Iterator[None]:
+    """Figures are made but not drawn, which takes most of the time of a small run."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FigureCanvasAgg, "draw", FigureCanvasAgg.get_renderer)
+        yield
 
 
 @contextmanager

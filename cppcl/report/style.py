@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cppcl.report.thumbnails import smaller_png
+import numpy as np
+
+from cppcl.report.thumbnails import small_png
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +70,11 @@ def png(figure: Figure, *, palette: bool = True) -> bytes:
     palette : bool
         Whether 256 colours will do; a scale of colours needs more.
     """
-    buffer = io.BytesIO()
-    # Written again, without the name and version of matplotlib.
-    figure.savefig(buffer, dpi=150, pil_kwargs={"compress_level": 1})
-    return smaller_png(buffer.getvalue(), palette=palette)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    # `savefig` would lay out and encode every figure twice, and add matplotlib's version.
+    figure.set_dpi(150)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return small_png(Image.fromarray(np.asarray(canvas.buffer_rgba())), palette=palette)

@@ -48,7 +48,12 @@ def smaller_png(png: bytes, *, palette: bool = True) -> bytes:
     from PIL import Image
 
     with Image.open(io.BytesIO(png)) as image:
-        opaque = image.convert("RGB")
+        return small_png(image, palette=palette)
+
+
+def small_png(image: Image, *, palette: bool = True) -> bytes:
+    """Write a picture as PNG, without transparency, and with a palette of 256 colours or all."""
+    opaque = image.convert("RGB")
     return _png(opaque.quantize(256) if palette else opaque)
 
 

@@ -13,6 +13,11 @@ import pytest
 STAMP = "20200101T000000000000Z"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def undrawn(blank_figures: None) -> None:
+    """Draw no figure: tests of reports look at them."""
+
+
 @pytest.fixture(scope="session")
 def record_shapes(
     draw_pictures: Callable[..., Path], extracting_here: Callable[..., Any]

@@ -18,6 +18,7 @@ from tasks.workspace import Workspace
 pytestmark = pytest.mark.flow
 
 N_COMBINATIONS = 8
+UNTIL = ("--until", "tune")
 
 
 @pytest.fixture
@@ -54,6 +55,7 @@ def test_a_killed_search_goes_on(
             slow_search,
             "--set",
             f"compute.cluster={dask_address}",
+            *UNTIL,
             "--workspace",
             place.root,
             "--json",
@@ -65,7 +67,7 @@ def test_a_killed_search_goes_on(
         artifacts = place.store.artifacts("fold-scores")
         return {a.reference: a.path.stat().st_mtime_ns for a in artifacts}
 
-    process = start_run(slow_search, "--workspace", workspace.root)
+    process = start_run(slow_search, *UNTIL, "--workspace", workspace.root)
     wait_for(lambda: len(scored(workspace)) >= 2, process)
     os.killpg(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL

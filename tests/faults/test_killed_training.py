@@ -18,6 +18,7 @@ from tasks.workspace import Workspace
 pytestmark = pytest.mark.flow
 
 N_ROUNDS = 400
+UNTIL = ("--until", "train")
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_a_killed_training_goes_on_from_one_of_its_rounds(
     file = slow_training(dask_address)
 
     def run(place: Workspace) -> Any:
-        result = cppcl("run", file, "--workspace", place.root, "--json")
+        result = cppcl("run", file, *UNTIL, "--workspace", place.root, "--json")
         assert result.code == 0, result.stderr
         return result
 
@@ -70,7 +71,7 @@ def test_a_killed_training_goes_on_from_one_of_its_rounds(
 
     published = workspace.store.path(expected.reference)
     checkpoint = published.with_name(published.name + ".partial") / "checkpoints/training.npz"
-    process = start_run(file, "--workspace", workspace.root)
+    process = start_run(file, *UNTIL, "--workspace", workspace.root)
     wait_for(checkpoint.exists, process)
     first = checkpoint.stat().st_ino
     wait_for(lambda: checkpoint.stat().st_ino != first, process)  # replaced by a later one
@@ -96,17 +97,19 @@ def test_killed_trainings_on_workers_end_with_the_same_bytes(
     start_run: Callable[..., subprocess.Popen[bytes]],
     wait_for: Callable[..., None],
     cppcl: Callable[..., Any],
+    dask_address: str,
     tmp_path: Path,
     workspace: Workspace,
 ) -> None:
     """Two trainings at once, killed together with the cluster of the run."""
-    n_rounds = 10 * N_ROUNDS
+    n_rounds = 4 * N_ROUNDS
     options = {"n_atoms": 40, "n_rounds": n_rounds, "pacing": {"stop_when_selected": False}}
     first, second = ({"method": "cprl", "alpha": alpha, **options} for alpha in (0.01, 0.02))
     file = slow_training("local", cprl=first, again=second)
 
     def run(place: Workspace) -> tuple[Any, list[Artifact]]:
-        result = cppcl("run", file, "--workspace", place.root, "--json")
+        there = ("--set", f"compute.cluster={dask_address}")
+        result = cppcl("run", file, *there, *UNTIL, "--workspace", place.root, "--json")
         assert result.code == 0, result.stderr
         return result, sorted(place.store.artifacts("train"), key=lambda a: a.reference.key)
 
@@ -117,7 +120,7 @@ def test_killed_trainings_on_workers_end_with_the_same_bytes(
     def started() -> bool:
         return len(list(workspace.store.root.glob("train/*.partial/checkpoints/*.npz"))) == 2
 
-    process = start_run(file, "--workspace", workspace.root)
+    process = start_run(file, *UNTIL, "--workspace", workspace.root)
     wait_for(started, process)
     os.killpg(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL

@@ -17,6 +17,11 @@ from tasks.stages.contract import StageResult
 from tasks.workspace import Workspace
 
 
+@pytest.fixture(scope="module", autouse=True)
+def undrawn(blank_figures: None) -> None:
+    """Draw no figure: tests of reports look at them."""
+
+
 class PlainChain(Chain):
     """Notes every piece of every stage under a name."""
 
