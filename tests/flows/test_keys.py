@@ -73,7 +73,7 @@ CHANGES: dict[str, set[str]] = {
     "image.rho=0.5": PACED,
     "sketch.delta=0.2": PACED,
     "image.delta=0.2": PACED,
-    # The value of both modalities, said of one.
+    # The value of both modalities, given for one.
     "sketch.rho=0.3": REPORT,
     "image.delta=0.1": REPORT,
     "scope=within_class": PACED,
@@ -163,7 +163,7 @@ def test_every_option_is_tried_or_belongs_to_a_registered_class(experiment_file:
     """A new option of the experiment's own must be given its stages here."""
     experiment = load_experiment(str(experiment_file))
     of_classes = {"dataset", "cprl", "class_cca", "centred_cosine", "method"}
-    of_classes |= {"features", "split"} | {("curriculum", side) for side in MODALITIES}
+    of_classes |= {"features", "split"} | {("curriculum", m) for m in MODALITIES}
     of_classes |= {("compute", kind) for kind in ("tls", "slurm", "kubernetes")}
     tried = [tuple(change.partition("=")[0].split(".")) for change in CHANGES]
     tried += [(f"{modality}_answers",) for modality in MODALITIES]  # in test_curricula.py

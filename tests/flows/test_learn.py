@@ -38,7 +38,7 @@ def root(tmp_path_factory: pytest.TempPathFactory, draw_pictures: Callable[..., 
 
 @pytest.fixture(scope="module")
 def write(root: Path, write_experiment: Callable[..., Path]) -> Callable[..., Path]:
-    """Write an experiment on two splits whose sides both use keyshapes."""
+    """Write an experiment on two splits where both modalities use keyshapes."""
 
     def write(sketch: dict[str, Any] = SKETCH, image: dict[str, Any] = IMAGE, **more: Any) -> Path:
         features = {"sketch": sketch, "image": image}
@@ -221,7 +221,7 @@ def test_what_is_stored_may_be_used_instead(
     learned = references(first, "learn sketch lks instance")[1]
     one = run_plain(write(sketch={**SKETCH, "learned": learned.key[:9]}), place)
     assert not [name for name in one.pieces if name.startswith("learn")]
-    for modality in MODALITIES:  # the image side follows the sketch side
+    for modality in MODALITIES:  # images follow sketches
         (result,) = one.pieces[f"extract {modality} lks"]
         assert result.cached
         assert result.reference == references(first, f"extract {modality} lks")[1]
@@ -331,14 +331,14 @@ def test_wrong_keys_are_refused(
         (SKETCH, {**IMAGE, "learn_from": "both"}, r"image\.lks\.learn_from: .*'both'"),
         ({"name": "pixels", "learn_from": "sketch"}, {"name": "pixels"}, "pixels.learn_from"),
     ],
-    ids=["class", "shapes", "side", "learns nothing"],
+    ids=["class", "shapes", "modality", "learns nothing"],
 )
 def test_what_cannot_work_is_refused_before_anything_runs(
     sketch: Any, image: Any, message: str, write: Callable[..., Path]
 ) -> None:
     with pytest.raises(InputError, match=message):
         load_experiment(str(write(sketch, image)))
-    # What needs nothing of the other side is taken.
+    # What needs nothing of the other modality is taken.
     if "learn_from" not in {**sketch, **image}:
         load_experiment(str(write(sketch, {**image, "learn_from": "image"})))
         load_experiment(str(write(sketch, {**image, "learned": "abcdef"})))

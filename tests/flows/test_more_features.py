@@ -85,9 +85,9 @@ def test_methods_use_the_features_and_the_similarity_they_ask_for(
         assert evaluation.parameters["metric"] == metric
         codes = store.open(evaluation.inputs["codes"])
         model = store.open(codes.inputs["model"])
-        for side in ("sketch_features", "image_features"):
-            assert model.inputs[side] == codes.inputs[side]
-            found = store.open(codes.inputs[side]).shape("features")[1]
+        for name in ("sketch_features", "image_features"):
+            assert model.inputs[name] == codes.inputs[name]
+            found = store.open(codes.inputs[name]).shape("features")[1]
             assert (found == 16) == (width == 16)
         of_test = open_test_set(
             store,

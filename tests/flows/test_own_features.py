@@ -26,12 +26,12 @@ def matrices(tmp_path: Path) -> dict[str, Path]:
     labels = np.repeat(np.arange(N_CLASSES), PER_CLASS)
     files = {"labels": tmp_path / "labels.csv"}
     lines = []
-    for side, length in (("sketch", 7), ("image", 9)):
+    for modality, length in (("sketch", 7), ("image", 9)):
         centres = 3 * rng.standard_normal((N_CLASSES, length))
         values = centres[labels] + rng.standard_normal((len(labels), length))
-        files[f"{side}_features"] = tmp_path / f"{side}.npy"
-        np.save(files[f"{side}_features"], values.astype(np.float32))
-        lines += [(side, row, f"class {label}") for row, label in enumerate(labels)]
+        files[f"{modality}_features"] = tmp_path / f"{modality}.npy"
+        np.save(files[f"{modality}_features"], values.astype(np.float32))
+        lines += [(modality, row, f"class {label}") for row, label in enumerate(labels)]
     with files["labels"].open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["modality", "row", "label"])
@@ -62,10 +62,10 @@ def test_features_pass_through_to_scores_and_report(
 ) -> None:
     chain = run_matrices(matrices)
     store = workspace.store
-    for side in ("sketch", "image"):
-        (result,) = chain.pieces[f"extract {side} precomputed"]
+    for modality in ("sketch", "image"):
+        (result,) = chain.pieces[f"extract {modality} precomputed"]
         stored = store.open(result.reference).array("features")
-        np.testing.assert_array_equal(stored, np.load(matrices[f"{side}_features"]))
+        np.testing.assert_array_equal(stored, np.load(matrices[f"{modality}_features"]))
     metrics = chain.record.metrics(store)["category"]
     # Classes are three deviations apart: both methods find them far more often than chance.
     assert metrics["chance"]["map"] < 0.5
