@@ -75,6 +75,6 @@ def png(figure: Figure, *, palette: bool = True) -> bytes:
 
     # `savefig` would lay out and encode every figure twice, and add matplotlib's version.
     figure.set_dpi(150)
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     return small_png(Image.fromarray(np.asarray(canvas.buffer_rgba())), palette=palette)
