@@ -67,7 +67,7 @@ def published_table(protocol: ProtocolResult) -> Table | None:
 
 
 def published_title(protocol: ProtocolResult) -> str:
-    """Where published scores stand, which score it is, and what it averages."""
+    """Source of the published scores, number of splits, and which score it is."""
     if protocol.published is None:
         return ""
     trials = protocol.published.trials

@@ -1,4 +1,4 @@
-"""The part of a report on curricula: what passes for easy, and how many pairs that makes."""
+"""The part of a report on curricula: easy and hard pictures, and the number of pairs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CurriculumResult:
         From the easiest, and from the hardest on; empty where samples are no pictures.
     options : dict
         Of its pairs, as `cppcl.curriculum.build.build_curriculum` takes them: ``delta``, ``rho``
-        and others; those that are not there are not told.
+        and others; those that are missing are not shown.
     """
 
     modality: str
@@ -89,14 +89,14 @@ def count_pairs(
 
 
 def render_curricula(results: Sequence[CurriculumResult], protocol: str) -> tuple[str, bytes]:
-    """Render what is known of curricula: the HTML of a section, and the PNG of its histograms.
+    """Render curricula: the HTML of a section, and the PNG of its histograms.
 
     Parameters
     ----------
     results : sequence of CurriculumResult
         Of the modalities of one split, at least one.
     protocol : str
-        Name that the figure is described by.
+        Name for the text of the figure.
     """
     histogram = histograms_png(results)
     shown = [
@@ -135,7 +135,7 @@ def facts(result: CurriculumResult) -> list[str]:
         f"{n_scored:,} of {len(result.scores):,} training pictures have a score; scores admit "
         f"{counts['admissible']:,} pairs, and {counts['hinges']:,} hinges are trained with."
     ]
-    told = [
+    sentences = [
         f"{name}: {result.options[option]}"
         for option, name in (
             ("pair_form", "form"),
@@ -146,8 +146,8 @@ def facts(result: CurriculumResult) -> list[str]:
         )
         if option in result.options
     ]
-    if told:
-        found.append(f"Options of these pairs: {', '.join(told)}.")
+    if sentences:
+        found.append(f"Options of these pairs: {', '.join(sentences)}.")
     if answers := counts.get("answers"):
         simulated = counts.get("annotator") == "simulated"
         whose = "Answers of a simulated annotator" if simulated else "People's answers"

@@ -68,11 +68,11 @@ class ModalityPacing:
     v : (rounds, n) array
         Pacing variables after each round, in [0, 1].
     ids, labels : sequences of n str
-        Name of each sample that lasts, and what its picture is called.
+        Identifier of each sample, and the label of its picture.
     easiness : (n,) array
         Score of each sample, higher meaning easier; NaN where there is none.
     score : str
-        What scored them; empty where nothing did.
+        Extractor of these scores; empty where there is none.
     pictures : dict of int to ndarray
         Pictures, (h, w, 3) uint8, of the samples that `entries` show; empty where samples are no
         pictures.
@@ -190,7 +190,7 @@ def entries_of(
         Scores, NaN where there is none, and mean pacing variables.
     """
     known = np.unique(rounds[rounds > 0])
-    # Easiest first; what has no score is last, as sorting puts NaN.
+    # Easiest first; samples without a score, NaN, sort last.
     order = np.lexsort((-mean_v, -np.asarray(easiness, np.float64)))
     found: list[Entries] = []
     so_far = 0
@@ -216,14 +216,14 @@ def rank_correlation(easiness: NDArray[np.floating], other: NDArray[Any]) -> flo
 def render_pacing(
     result: MethodPacing, protocol: str, file_name: str
 ) -> tuple[str, dict[str, bytes]]:
-    """Render what is known of pacing: the HTML of a section, and the files beside it.
+    """Render pacing: the HTML of a section, and the files beside it.
 
     Parameters
     ----------
     result : MethodPacing
         Of one method.
     protocol, file_name : str
-        Name that pictures are described by, and what it is in names of files.
+        Name for the texts of pictures, and its form in names of files.
 
     Returns
     -------
@@ -267,24 +267,24 @@ def facts(pacing: ModalityPacing) -> list[str]:
     n_rounds, n = pacing.v.shape
     plural, entered = PLURAL[pacing.modality], pacing.entry_rounds > 0
     values = pacing.v[pacing.widest]
-    told = [
+    sentences = [
         f"{n:,} training {plural}, {n_rounds} rounds. v varies most in round {pacing.widest + 1}: "
         f"from {values.min():.2f} to {values.max():.2f}, standard deviation "
         f"{pacing.largest_sd:.2g}."
     ]
     if pacing.largest_sd < FLAT:
-        told.append(
+        sentences.append(
             f"The pacing is flat: all {plural} count nearly alike at any time, and their order "
             "below rests on small differences."
         )
     elif len(pacing.entries) == 1 and entered.all():
-        told.append("All entered together; v itself, averaged over rounds, orders them.")
+        sentences.append("All entered together; v itself, averaged over rounds, orders them.")
     if never := int((~entered).sum()):
-        told.append(f"{never:,} never entered: their v stays at {SELECTED_ABOVE:g} or below.")
+        sentences.append(f"{never:,} never entered: their v stays at {SELECTED_ABOVE:g} or below.")
     after = np.arange(1, n_rounds + 1)[:, None] > pacing.entry_rounds
     if left := int(((pacing.v <= SELECTED_ABOVE) & after & entered).any(axis=0).sum()):
-        told.append(f"{left:,} fell back in a later round.")
-    return told
+        sentences.append(f"{left:,} fell back in a later round.")
+    return sentences
 
 
 def strips(pacing: ModalityPacing) -> list[dict[str, Any]]:

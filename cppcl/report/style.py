@@ -46,7 +46,7 @@ def whole_numbers(axes: Axes) -> None:
 
 
 def line(number: int, name: str) -> dict[str, Any]:
-    """How the curve of one of several names is drawn, and what the legend calls it."""
+    """Style of the curve of one of several names, and its label in the legend."""
     return {
         "color": COLOURS[number % len(COLOURS)],
         "linestyle": DASHES[number % len(DASHES)],

@@ -339,7 +339,7 @@ def _scale(score: str) -> int:
 
 
 def _bounds(data: SweepData, protocol: str) -> tuple[float, float]:
-    """Limits of y, which matplotlib does not find for what stands aside."""
+    """Limits of y; matplotlib does not find them for markers that are moved aside."""
     scale = _scale(data.score)
     ends = [
         scale * (row.mean + sign * (row.std or 0))
@@ -379,7 +379,7 @@ def _mark_values(axes: Axes, axis: Axis, width: float) -> None:
 
 
 def _legend(panels: Any, data: SweepData, protocol: str) -> None:
-    """Name the methods beside the last panel of a row, and say what chance reaches."""
+    """Name the methods beside the last panel of a row, with the score of chance."""
     named: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()
