@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import grimp
 import pytest
 from importlinter import cli
+
+from cppcl.datasets import DATASETS
+from cppcl.features import EXTRACTORS
+from cppcl.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("cppcl", "flows", "tasks", "storage", "deployments")
@@ -104,3 +109,33 @@ def test_a_forbidden_import_breaks_a_contract(
     monkeypatch.chdir(ROOT)
     assert cli.lint_imports(config_filename="pyproject.toml", no_cache=True) == 1
     assert "BROKEN" in capsys.readouterr().out
+
+
+def names_in(file: Path, names: set[str]) -> list[str]:
+    """Texts of a module that are one of these names, but for defaults of arguments."""
+    tree = ast.parse(file.read_text())
+    defaults: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            defaults |= {id(value) for value in (*node.args.defaults, *node.args.kw_defaults)}
+        elif isinstance(node, ast.keyword) and node.arg == "default":
+            defaults.add(id(node.value))
+    return [
+        f"{file.relative_to(ROOT)}:{node.lineno}: {node.value}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in names and id(node) not in defaults
+    ]
+
+
+@pytest.mark.parametrize("package", ["tasks", "flows", "cppcl/report"])
+def test_no_stage_names_a_method_an_extractor_or_a_data_set(package: str) -> None:
+    names = {*METHODS, *EXTRACTORS, *DATASETS} - {"folder"}  # which is a word, too
+    found = [line for file in (ROOT / package).rglob("*.py") for line in names_in(file, names)]
+    assert found == []
+
+
+def test_such_a_name_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    file = tmp_path / "stage.py"
+    file.write_text('def f(name="cprl"):\n    return name == "cprl"\n')
+    assert names_in(file, {"cprl"}) == ["stage.py:2: cprl"]
