@@ -22,6 +22,12 @@ def graph() -> grimp.ImportGraph:
     return grimp.build_graph(*PACKAGES, include_external_packages=True, cache_dir=None)
 
 
+@pytest.fixture(autouse=True)
+def loggers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The linter's configuration of logging would disable those of our modules."""
+    monkeypatch.setattr("logging.config.dictConfig", lambda config: None)
+
+
 def test_contracts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT)
     code = cli.lint_imports(config_filename="pyproject.toml", no_cache=True)
