@@ -179,3 +179,12 @@ def test_what_is_no_picture_is_named(name, fitted, drawings, wrong):
 def test_arrays_of_another_extractor_are_refused(name, fitted):
     with pytest.raises(InputError, match="another extractor"):
         fitted.from_arrays({"keyshapes_of_another": np.zeros(3)})
+
+
+@on_all
+def test_says_what_memory_it_needs_and_takes(name, make):
+    extractor = make(name)
+    small, large = (extractor.memory(side) for side in (32, 256))
+    assert 0 < small.model == large.model
+    assert 0 < small.working < large.working
+    assert extractor.takes_pictures is (name != "precomputed")
