@@ -14,7 +14,7 @@ from tasks.stages.encode import encode_features
 
 @pytest.fixture
 def trained(stages: Any) -> Reference:
-    options = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 2, "n_initial_rounds": 1}
+    options = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 2}
     model: Reference = stages.train("cprl", options, stages.curricula())
     return model
 
