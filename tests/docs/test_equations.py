@@ -29,19 +29,19 @@ def found(name: str) -> object:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_an_equation_is_computed_by_exists(name: str) -> None:
+def test_what_an_equation_is_computed_by_exists(name):
     assert getattr(found(name), "__doc__", None)
 
 
-def test_an_absent_name_is_noticed() -> None:
+def test_an_absent_name_is_noticed():
     with pytest.raises(AttributeError):
         found("cppcl.learning.graph.Laplacian.absent")
 
 
-def test_many_names_are_checked() -> None:
+def test_many_names_are_checked():
     assert len(NAMES) > 40
 
 
-def test_every_erratum_of_the_reports_has_a_row() -> None:
+def test_every_erratum_of_the_reports_has_a_row():
     rows = [int(number) for number in re.findall(r"(?m)^\| (\d+) \|", PAGE)]
     assert rows == sorted(ERRATA)

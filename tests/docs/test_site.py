@@ -50,25 +50,25 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "html"
 
 
-def test_every_page_is_there(site: Path) -> None:
+def test_every_page_is_there(site):
     pages = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
     assert len(pages) > 20
     assert all((site / page.with_suffix(".html")).is_file() for page in pages)
 
 
-def test_the_reference_has_public_modules(site: Path) -> None:
+def test_the_reference_has_public_modules(site):
     page = (site / "api" / "optim.html").read_text()
     assert "cppcl.optim.pacing.step.update_pacing" in page
     assert "Parameters" in page
 
 
-def test_formulas_are_drawn_by_the_browser(site: Path) -> None:
+def test_formulas_are_drawn_by_the_browser(site):
     page = (site / "equations.html").read_text()
     assert page.count("<math") > 40
     assert "$" not in re.sub(r"(?s)<script.*?</script>", "", page)
 
 
-def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+def test_nothing_is_fetched_from_elsewhere(site):
     for path in site.rglob("*.html"):
         fetches = Fetches()
         fetches.feed(path.read_text())
@@ -79,7 +79,7 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
         assert "@import url(http" not in path.read_text(), path
 
 
-def test_search_needs_no_server(site: Path) -> None:
+def test_search_needs_no_server(site):
     assert (site / "searchindex.js").read_text().startswith("Search.setIndex(")
 
 
@@ -87,5 +87,5 @@ def test_search_needs_no_server(site: Path) -> None:
     ("address", "elsewhere"),
     [("https://a/b.js", True), ("//a/b.js", True), ("_static/b.js", False), ("/b.js", False)],
 )
-def test_addresses_of_other_machines_are_told(address: str, elsewhere: bool) -> None:
+def test_addresses_of_other_machines_are_told(address, elsewhere):
     assert is_elsewhere(address) is elsewhere

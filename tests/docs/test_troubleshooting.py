@@ -63,17 +63,15 @@ def is_known(message: str, patterns: list[re.Pattern[str]]) -> bool:
 
 
 @pytest.mark.parametrize("message", QUOTED)
-def test_a_quoted_message_is_one_of_the_code(
-    message: str, patterns: list[re.Pattern[str]]
-) -> None:
+def test_a_quoted_message_is_one_of_the_code(message, patterns):
     assert is_known(message, patterns)
 
 
-def test_messages_are_quoted() -> None:
+def test_messages_are_quoted():
     assert len(QUOTED) > 20
 
 
-def test_what_the_code_does_not_say_is_noticed() -> None:
+def test_what_the_code_does_not_say_is_noticed():
     (text,) = texts_of("f'{name}: {error}\\n{name} holds no picture at all'")
     patterns = patterns_of(text)
     assert is_known("x holds no picture at all", patterns)

@@ -214,9 +214,7 @@ def clone(folder: Path) -> None:
 
 
 @pytest.fixture
-def reader(
-    request: pytest.FixtureRequest, tmp_path: Path, prefect_server: str
-) -> Iterator[Reader]:
+def reader(request, tmp_path, prefect_server) -> Iterator[Reader]:
     """Reader of the page that a test is about."""
     folder = tmp_path / "reader"
     folder.mkdir()
@@ -239,7 +237,7 @@ def reader(
 
 @pytest.mark.flow
 @pytest.mark.parametrize(("name", "reader"), [(n, n) for n in TUTORIALS], indirect=["reader"])
-def test_a_tutorial_does_what_it_says(name: str, reader: Reader) -> None:
+def test_a_tutorial_does_what_it_says(name, reader):
     page = (PAGES / f"{name}.md").read_text()
     for fence in fences_of(page):
         reader.follow(fence)
@@ -258,17 +256,17 @@ def test_a_tutorial_does_what_it_says(name: str, reader: Reader) -> None:
         ("map 31.0", "map 32.0", "map 31.0"),
     ],
 )
-def test_output_is_compared_line_by_line(expected: str, output: str, missing: str | None) -> None:
+def test_output_is_compared_line_by_line(expected, output, missing):
     assert missing_line(expected, output) == missing
 
 
-def test_numbers_may_be_said_to_be_about() -> None:
+def test_numbers_may_be_said_to_be_about():
     assert missing_line("map 31.0", "map 32.9", about=True) is None
     assert missing_line("map 31.0", "map 33.1", about=True) == "map 31.0"
     assert missing_line("map 31.0 2", "map 31.0 3", about=True) == "map 31.0 2"
 
 
-def test_lines_are_added_where_a_diff_says() -> None:
+def test_lines_are_added_where_a_diff_says():
     assert add_lines(" b\n+c\n...\n-d\n+e\n", "a\nb\nd\n") == "a\nb\nc\ne\n"
     with pytest.raises(AssertionError, match="not once"):
         add_lines(" x\n+c\n", "a\nb\n")

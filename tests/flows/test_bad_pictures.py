@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,12 +96,7 @@ class TroubledRun:
 
 @pytest.fixture(scope="module")
 def troubled(
-    tmp_path_factory: pytest.TempPathFactory,
-    prefect_server: str,
-    extracting_here: Callable[[], Any],
-    draw_pictures: Callable[..., Path],
-    make_experiment: Callable[..., dict[str, Any]],
-    cppcl: Callable[..., Any],
+    tmp_path_factory, prefect_server, extracting_here, draw_pictures, make_experiment, cppcl
 ) -> TroubledRun:
     folder = tmp_path_factory.mktemp("trouble with spaces")
     root = draw_pictures(folder / "Bilder von mir")
@@ -125,7 +119,7 @@ def troubled(
     return TroubledRun(root, good, workspace, result)
 
 
-def test_each_failing_picture_is_named_and_no_other(troubled: TroubledRun) -> None:
+def test_each_failing_picture_is_named_and_no_other(troubled):
     failures = {
         **troubled.features("sketch").json("failures.json"),
         **troubled.features("image").json("failures.json"),
@@ -144,7 +138,7 @@ def test_each_failing_picture_is_named_and_no_other(troubled: TroubledRun) -> No
         assert path.name not in named
 
 
-def test_every_picture_has_a_row(troubled: TroubledRun) -> None:
+def test_every_picture_has_a_row(troubled):
     table = troubled.table
     rows = {path.relative_to(troubled.root).as_posix() for path in troubled.good.values()}
     assert rows | set(BAD) <= set(table.paths)
@@ -160,7 +154,7 @@ def test_every_picture_has_a_row(troubled: TroubledRun) -> None:
     }
 
 
-def test_files_passed_over_are_told(troubled: TroubledRun) -> None:
+def test_files_passed_over_are_told(troubled):
     key = troubled.result.json()["artifacts"]["fetch"]
     findings = "\n".join(open_pictures(troubled.workspace.store, Reference("fetch", key)).findings)
     for path in PASSED_OVER:
@@ -172,9 +166,7 @@ def test_files_passed_over_are_told(troubled: TroubledRun) -> None:
     ("name", "modality"),
     [("cmyk", "image"), ("palette", "image"), ("name", "image"), ("one bit", "sketch")],
 )
-def test_disguised_pictures_look_like_the_drawing(
-    name: str, modality: str, troubled: TroubledRun
-) -> None:
+def test_disguised_pictures_look_like_the_drawing(name, modality, troubled):
     """Features of the same drawing in other modes are near those of the PNG."""
     values = features_of(troubled, name, modality)
     drawing = np.asarray(Image.open(troubled.root / "images/circle/0.png").convert("L"))
@@ -186,7 +178,7 @@ def test_disguised_pictures_look_like_the_drawing(
     assert abs(values[0] - 1) < 0.05
 
 
-def test_values_are_scaled_and_upright(troubled: TroubledRun) -> None:
+def test_values_are_scaled_and_upright(troubled):
     grey = features_of(troubled, "grey 16", "image").reshape(8, 8)
     assert (np.diff(grey.mean(axis=1)) > 0.05).all()  # a ramp from black to white, not clipped
     assert grey[0].mean() < 0.15
@@ -206,16 +198,14 @@ def features_of(troubled: TroubledRun, name: str, modality: Any) -> Any:
     return troubled.features(modality).array("features")[row]
 
 
-def test_the_report_names_what_was_skipped(troubled: TroubledRun) -> None:
+def test_the_report_names_what_was_skipped(troubled):
     key = troubled.result.json()["artifacts"]["report"]
     page = troubled.workspace.store.open(Reference("report", key)).text("report.html")
     for path in BAD:
         assert path in page
 
 
-def test_the_run_fails_when_too_many_fail(
-    troubled: TroubledRun, cppcl: Callable[..., Any]
-) -> None:
+def test_the_run_fails_when_too_many_fail(troubled, cppcl):
     file = troubled.root.parent / "trouble.yaml"
     result = cppcl(
         "run", file, "--set", "max_bad_share=0.1", "--workspace", troubled.workspace.root

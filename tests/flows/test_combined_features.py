@@ -19,7 +19,6 @@ from flows.selection import Selection
 from storage import Store
 from tasks.model import extractor_of
 from tasks.samples import open_pictures, usable_rows
-from tasks.workspace import Workspace
 
 NUMBERS = {"n_keyshapes": 6, "n_nearest": 2, "blocks": 2}
 PIXELS = {"size": [8, 8]}
@@ -45,13 +44,8 @@ def write(shapes: Path, write_experiment: Callable[..., Path]) -> Callable[..., 
 
 
 def test_chain_describes_by_both_parts_and_shares_what_one_learned(
-    write: Callable[..., str],
-    run_plain: Callable[..., Any],
-    workspace: Workspace,
-    shapes: Path,
-    inline_blocks: list[str],
-    blank_reports: None,
-) -> None:
+    write, run_plain, workspace, shapes, inline_blocks, blank_reports
+):
     chain = run_plain(write(), workspace)
     (learned,) = chain.pieces["learn sketch lks+pixels instance"]
     store: Store = workspace.store
@@ -98,12 +92,8 @@ def test_chain_describes_by_both_parts_and_shares_what_one_learned(
 
 
 def test_several_parts_that_learn_are_used_again_by_their_key(
-    write: Callable[..., str],
-    run_plain: Callable[..., Any],
-    workspace: Workspace,
-    inline_blocks: list[str],
-    blank_reports: None,
-) -> None:
+    write, run_plain, workspace, inline_blocks, blank_reports
+):
     both = {"name": "pixels+lks+sift", "lks": NUMBERS, "sift": {"n_words": 6}}
     chain = run_plain(write(both, both), workspace)
     (learned,) = chain.pieces["learn sketch pixels+lks+sift instance"]
@@ -118,12 +108,8 @@ def test_several_parts_that_learn_are_used_again_by_their_key(
 
 
 def test_a_key_of_another_extractor_is_refused(
-    write: Callable[..., str],
-    run_plain: Callable[..., Any],
-    workspace: Workspace,
-    inline_blocks: list[str],
-    blank_reports: None,
-) -> None:
+    write, run_plain, workspace, inline_blocks, blank_reports
+):
     chain = run_plain(write(), workspace)
     (learned,) = chain.pieces["learn sketch lks+pixels instance"]
     other = {"name": "sift+pixels", "sift": {"n_words": 6}, "learned": learned.reference.key}
@@ -131,7 +117,7 @@ def test_a_key_of_another_extractor_is_refused(
         run_plain(write(other, other), workspace)
 
 
-def test_configuration_survives_and_says_every_option(write: Callable[..., str]) -> None:
+def test_configuration_survives_and_says_every_option(write):
     experiment = load_experiment(write(), ["sketch.lks.blocks=3", "image.lks.blocks=3"])
     sketch = experiment.features.sketch
     assert sketch.arguments()["lks"]["blocks"] == 3
@@ -148,7 +134,7 @@ def test_configuration_survives_and_says_every_option(write: Callable[..., str])
     assert ("features", "sketch", "lks", "blocks") in set(option_paths(experiment))
 
 
-def test_parts_need_no_options(write: Callable[..., str]) -> None:
+def test_parts_need_no_options(write):
     plain = {"name": "hog+pixels", "hog": None}
     features = load_experiment(write(plain, plain)).features
     assert not features.sketch.learns
@@ -180,8 +166,6 @@ def test_parts_need_no_options(write: Callable[..., str]) -> None:
         ),
     ],
 )
-def test_what_is_refused_names_where_it_stands(
-    sketch: dict[str, Any], message: str, write: Callable[..., str]
-) -> None:
+def test_what_is_refused_names_where_it_stands(sketch, message, write):
     with pytest.raises(InputError, match=message):
         load_experiment(write(sketch))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +28,7 @@ PUBLISHED = {
 
 
 @pytest.fixture(scope="module")
-def experiment_file(
-    tmp_path_factory: pytest.TempPathFactory,
-    draw_pictures: Callable[..., Path],
-    make_experiment: Callable[..., dict[str, Any]],
-) -> Path:
+def experiment_file(tmp_path_factory, draw_pictures, make_experiment) -> Path:
     folder = tmp_path_factory.mktemp("comparisons")
     configuration = make_experiment(draw_pictures(folder / "shapes"))
     configuration["protocols"]["instance"]["published"] = PUBLISHED
@@ -45,9 +40,7 @@ def experiment_file(
 
 
 @pytest.fixture(scope="module")
-def chain(
-    run_plain: Callable[..., Any], experiment_file: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Any:
+def chain(run_plain, experiment_file, tmp_path_factory) -> Any:
     return run_plain(experiment_file, Workspace(tmp_path_factory.mktemp("workspace")))
 
 
@@ -70,7 +63,7 @@ def query_values(chain: Any, protocol: str, method: str, score: str) -> Any:
     return values, rows
 
 
-def test_differences_are_those_of_the_stored_evaluations(chain: Any, summary: Any) -> None:
+def test_differences_are_those_of_the_stored_evaluations(chain, summary):
     assert list(summary)[:4] == ["experiment", "metrics", "differences", "published"]
     assert list(summary["differences"]) == ["instance", "category"]
     for protocol, first, second, score in (
@@ -89,7 +82,7 @@ def test_differences_are_those_of_the_stored_evaluations(chain: Any, summary: An
         assert expected.mean == pytest.approx(metrics[first][score] - metrics[second][score])
 
 
-def test_every_method_stands_beside_the_publication(chain: Any, summary: Any) -> None:
+def test_every_method_stands_beside_the_publication(chain, summary):
     assert list(summary["published"]) == ["instance"]
     found = summary["published"]["instance"]
     assert {name: found[name] for name in ("source", "score", "trials")} == {
@@ -119,7 +112,7 @@ def test_every_method_stands_beside_the_publication(chain: Any, summary: Any) ->
         assert row["mean"] == pytest.approx(scores["rank_2"])
 
 
-def test_the_report_holds_the_same_numbers(chain: Any, summary: Any) -> None:
+def test_the_report_holds_the_same_numbers(chain, summary):
     report = chain.workspace.store.open(chain.pieces["report"][0].reference)
     rows = list(csv.DictReader(io.StringIO(report.text("differences.csv"))))
     assert {(r["protocol"], r["first"], r["method"]): float(r["difference"]) for r in rows} == {
@@ -137,7 +130,7 @@ def test_the_report_holds_the_same_numbers(chain: Any, summary: Any) -> None:
     assert page.count("<h3>Beside the published numbers</h3>") == 1
 
 
-def test_the_report_tells_how_training_went(chain: Any) -> None:
+def test_the_report_tells_how_training_went(chain):
     from tasks.lineage import Lineage
     from tasks.reporting.report import training_of
 
@@ -155,7 +148,7 @@ def test_the_report_tells_how_training_went(chain: Any) -> None:
     assert "sd of v, sketch" in page
 
 
-def test_instances_of_a_split_file_are_compared_by_rank_1(chain: Any) -> None:
+def test_instances_of_a_split_file_are_compared_by_rank_1(chain):
     from tasks.reporting.report import protocol_scores
 
     options = chain.experiment.protocols["instance"].model_dump(mode="json")
@@ -171,8 +164,8 @@ def test_instances_of_a_split_file_are_compared_by_rank_1(chain: Any) -> None:
 
 
 def test_the_first_method_belongs_to_the_key_of_the_report(
-    chain: Any, run_plain: Callable[..., Any], experiment_file: Path, tmp_path: Path
-) -> None:
+    chain, run_plain, experiment_file, tmp_path
+):
     configuration = yaml.safe_load(experiment_file.read_text())
     methods = configuration["protocols"]["instance"]["methods"]
     configuration["protocols"]["instance"]["methods"] = dict(reversed(methods.items()))
@@ -184,9 +177,7 @@ def test_the_first_method_belongs_to_the_key_of_the_report(
     assert found["differences"]["instance"]["first"] == "centred_cosine"
 
 
-def test_nothing_is_compared_without_a_report(
-    chain: Any, run_plain: Callable[..., Any], experiment_file: Path
-) -> None:
+def test_nothing_is_compared_without_a_report(chain, run_plain, experiment_file):
     selection = Selection("evaluate", None, ())
     alone = run_plain(experiment_file, chain.workspace, selection=selection)
     summary = alone.record.summary(chain.workspace.store)

@@ -48,9 +48,7 @@ def write(root: Path, write_experiment: Callable[..., Path]) -> Callable[..., Pa
     return write
 
 
-def test_a_score_learns_from_its_own_side_in_every_split(
-    write: Callable[..., Path], run_plain: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_score_learns_from_its_own_side_in_every_split(write, run_plain, tmp_path):
     place = Workspace(tmp_path / "workspace")
     file = write()
     assert load_experiment(str(file)).curriculum.image.learn_from == "image"  # type: ignore[union-attr]
@@ -67,9 +65,7 @@ def test_a_score_learns_from_its_own_side_in_every_split(
     )
 
 
-def test_answers_lie_beside_the_file_that_names_them(
-    write: Callable[..., Path], run_plain: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_answers_lie_beside_the_file_that_names_them(write, run_plain, tmp_path):
     place = Workspace(tmp_path / "workspace")
     without = run_plain(write(), place)
     samples = open_pictures(place.store, without.pieces["fetch"][0].reference).table
@@ -97,9 +93,7 @@ def test_answers_lie_beside_the_file_that_names_them(
     assert changed == after
 
 
-def test_a_simulated_annotator_answers_where_nobody_did(
-    write: Callable[..., Path], run_plain: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_simulated_annotator_answers_where_nobody_did(write, run_plain, tmp_path):
     place = Workspace(tmp_path / "workspace")
     without = run_plain(write(), place)
     simulated = run_plain(write(sketch_source="simulated", answer_share=0.6), place)
@@ -129,7 +123,7 @@ def test_a_simulated_annotator_answers_where_nobody_did(
     }
 
 
-def test_a_source_and_its_file_go_together(write: Callable[..., Path]) -> None:
+def test_a_source_and_its_file_go_together(write):
     with pytest.raises(InputError, match="sketch_source=answers needs sketch_answers"):
         load_experiment(str(write(sketch_source="answers")))
     with pytest.raises(InputError, match=r"not used as sketch_source is simulated; set it to"):
@@ -141,7 +135,7 @@ def test_a_source_and_its_file_go_together(write: Callable[..., Path]) -> None:
         load_experiment(str(write(image_source="scores", image_answers="a.csv")))
 
 
-def test_pairs_of_the_sides_may_differ_and_common_values_are_one_option() -> None:
+def test_pairs_of_the_sides_may_differ_and_common_values_are_one_option():
     def pairing(*overrides: str) -> dict[str, Any]:
         return load_experiment("emoji", overrides).curriculum.pairing()  # type: ignore[union-attr]
 
@@ -173,7 +167,7 @@ def test_pairs_of_the_sides_may_differ_and_common_values_are_one_option() -> Non
             load_experiment("emoji", [override])
 
 
-def test_a_combined_score_has_pairs_of_its_own(write: Callable[..., Path]) -> None:
+def test_a_combined_score_has_pairs_of_its_own(write):
     file = str(write(sketch={"name": "edgeness+pixels", "rho": 0.1}))
     experiment = load_experiment(file)
     assert experiment.curriculum.pairing()["sketch_rho"] == 0.1  # type: ignore[union-attr]
@@ -181,9 +175,7 @@ def test_a_combined_score_has_pairs_of_its_own(write: Callable[..., Path]) -> No
     assert Experiment.model_validate(experiment.model_dump(mode="json")) == experiment
 
 
-def test_one_side_alone_may_have_a_curriculum(
-    write: Callable[..., Path], run_plain: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_one_side_alone_may_have_a_curriculum(write, run_plain, tmp_path):
     place = Workspace(tmp_path / "workspace")
     chain = run_plain(write(), place, "sketch.rho=0")
     counts = place.store.open(chain.pieces["curricula instance"][0].reference).json("counts.json")
@@ -196,9 +188,7 @@ def test_one_side_alone_may_have_a_curriculum(
             load_experiment("emoji", [*overrides, "pair_form=chain"])
 
 
-def test_a_report_shows_the_curricula_of_the_first_split(
-    write: Callable[..., Path], run_plain: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_report_shows_the_curricula_of_the_first_split(write, run_plain, tmp_path):
     place = Workspace(tmp_path / "workspace")
     chain = run_plain(write(), place, "image.rho=0.8")
     evaluations = [piece.reference for piece in chain.pieces["evaluate cprl"]]
@@ -226,12 +216,7 @@ def test_a_report_shows_the_curricula_of_the_first_split(
     assert all(not result.easiest and not result.hardest for result in vectors)
 
 
-def test_a_report_without_curricula(
-    root: Path,
-    write_experiment: Callable[..., Path],
-    run_plain: Callable[..., Any],
-    tmp_path: Path,
-) -> None:
+def test_a_report_without_curricula(root, write_experiment, run_plain, tmp_path):
     protocol = {"split": {"rule": "instance", "n_train": 7}, "methods": {"centred_cosine": None}}
     place = Workspace(tmp_path / "workspace")
     chain = run_plain(write_experiment(root, protocols={"instance": protocol}), place)

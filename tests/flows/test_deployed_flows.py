@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ def latest_artifact(key: str) -> Any:
     return found[0] if found else None
 
 
-def test_extraction_stops_after_its_stage() -> None:
+def test_extraction_stops_after_its_stage():
     selection = Selection(until="extract")
     stages = ("fetch", "split", "learn", "extract", "curricula", "train", "report")
     assert [selection.runs(stage) for stage in stages] == [True] * 4 + [False] * 3
@@ -46,9 +45,7 @@ def test_extraction_stops_after_its_stage() -> None:
         Selection(until="exract")
 
 
-def test_features_are_extracted_and_the_dashboard_is_linked(
-    finished_run: Any, workspace: Workspace
-) -> None:
+def test_features_are_extracted_and_the_dashboard_is_linked(finished_run, workspace):
     summary = run_experiment(str(finished_run.file), workspace=workspace.root, until="extract")
     assert set(summary["artifacts"]) == {"fetch", "split", "extract"}
     assert not summary["cached"]["extract"]
@@ -58,9 +55,7 @@ def test_features_are_extracted_and_the_dashboard_is_linked(
     assert "Dask dashboard" in link.data
 
 
-def test_an_index_of_a_flow_says_what_changed(
-    place: Workspace, tmp_path: Path, draw_pictures: Callable[..., Path], dask_address: str
-) -> None:
+def test_an_index_of_a_flow_says_what_changed(place, tmp_path, draw_pictures, dask_address):
     folder = draw_pictures(tmp_path / "new", per_class=3, first=20) / "images"
     given = {
         "model": "tiny",
@@ -81,7 +76,7 @@ def test_an_index_of_a_flow_says_what_changed(
     assert place.find_model("shelf").key == found["key"]
 
 
-def test_a_retraining_is_promoted_only_if_it_holds(place: Workspace, finished_run: Any) -> None:
+def test_a_retraining_is_promoted_only_if_it_holds(place, finished_run):
     file = str(finished_run.file)
     first = retrain(file, workspace=place.root)
     assert first["promoted"]
@@ -108,7 +103,7 @@ def stopped(finished_run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return finished_run
 
 
-def test_a_failure_says_what_failed_and_how_to_go_on(stopped: Any, tmp_path: Path) -> None:
+def test_a_failure_says_what_failed_and_how_to_go_on(stopped, tmp_path):
     place = stopped.copy(tmp_path / "copy")
     with pytest.raises(CppclError, match="disk is full"):
         run_experiment(
@@ -121,7 +116,7 @@ def test_a_failure_says_what_failed_and_how_to_go_on(stopped: Any, tmp_path: Pat
     assert f"```\n{command}\n```" in text
 
 
-def test_how_to_go_on_with_a_deployed_run() -> None:
+def test_how_to_go_on_with_a_deployed_run():
     command = going_on(
         "cppcl-index",
         {"folder": "my pictures", "workers": 2, "overrides": [], "force": ["train"]},
@@ -158,11 +153,11 @@ def test_how_to_go_on_with_a_deployed_run() -> None:
         ),
     ],
 )
-def test_how_to_go_on_by_hand(flow: str, parameters: dict[str, Any], command: str) -> None:
+def test_how_to_go_on_by_hand(flow, parameters, command):
     assert going_on(flow, parameters, None) == command
 
 
-def test_remarks_outside_a_flow_go_to_nobody() -> None:
+def test_remarks_outside_a_flow_go_to_nobody():
     from flows.watching import watched
 
     with watched("tiny"):

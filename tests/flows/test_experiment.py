@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -66,9 +65,7 @@ def second_run(finished_run: Any) -> Any:
     )
 
 
-def test_second_run_takes_every_stage_from_the_store(
-    finished_run: Any, second_run: Any, client: SyncPrefectClient
-) -> None:
+def test_second_run_takes_every_stage_from_the_store(finished_run, second_run, client):
     summary = second_run.result()
     assert summary["cached"] == dict.fromkeys(RUN, True)
     assert summary["artifacts"] == finished_run.summary["artifacts"]
@@ -80,7 +77,7 @@ def test_second_run_takes_every_stage_from_the_store(
     assert {run.run_count for run in runs} == {1}
 
 
-def test_first_run_is_recorded(finished_run: Any) -> None:
+def test_first_run_is_recorded(finished_run):
     summary = finished_run.summary
     assert summary["cached"] == dict.fromkeys(RUN, False)
     name, record = finished_run.workspace.find_run("tiny")
@@ -92,9 +89,7 @@ def test_first_run_is_recorded(finished_run: Any) -> None:
     assert record["configuration"]["protocols"]["instance"]["methods"]["cprl"]["n_atoms"] == 4
 
 
-def test_scores_and_report_are_shown_in_prefect(
-    finished_run: Any, second_run: Any, client: SyncPrefectClient
-) -> None:
+def test_scores_and_report_are_shown_in_prefect(finished_run, second_run, client):
     shown_artifacts = artifacts(client, second_run)
     table = json.loads(shown_artifacts["tiny-scores"])
     shown = {(row["protocol"], row["method"]): row for row in table}
@@ -111,7 +106,7 @@ def test_scores_and_report_are_shown_in_prefect(
     assert "report.html" in report
 
 
-def test_work_shows_its_progress_in_prefect(finished_run: Any, client: SyncPrefectClient) -> None:
+def test_work_shows_its_progress_in_prefect(finished_run, client):
     # The server is shared with other tests: the first run in this workspace is the one.
     here = str(finished_run.workspace.root)
     runs = [r for r in client.read_flow_runs() if r.parameters.get("workspace") == here]
@@ -131,12 +126,12 @@ def test_work_shows_its_progress_in_prefect(finished_run: Any, client: SyncPrefe
     }
 
 
-def test_the_record_says_which_file_it_was_made_from(finished_run: Any) -> None:
+def test_the_record_says_which_file_it_was_made_from(finished_run):
     first = next(iter(finished_run.workspace.run_records().values()))
     assert first["source"] == str(finished_run.file)
 
 
-def test_a_whole_configuration_can_be_given(finished_run: Any) -> None:
+def test_a_whole_configuration_can_be_given(finished_run):
     configuration = load_experiment(str(finished_run.file))
     summary = run_experiment(
         configuration=configuration, workspace=finished_run.workspace.root, only="split"
@@ -146,7 +141,7 @@ def test_a_whole_configuration_can_be_given(finished_run: Any) -> None:
         run_experiment.fn(overrides=["alpha=1"], configuration=configuration)
 
 
-def test_every_stage_has_a_flow_of_its_own() -> None:
+def test_every_stage_has_a_flow_of_its_own():
     flows = [getattr(flows_experiment, f"{stage}_flow") for stage in STAGES]
     assert [f.name for f in flows] == [f"cppcl-{stage}" for stage in STAGES]
     for f, stage in zip(flows, STAGES, strict=True):
@@ -154,9 +149,7 @@ def test_every_stage_has_a_flow_of_its_own() -> None:
         assert set(f.parameters.properties) == {"experiment", "overrides", "workspace", "again"}
 
 
-def test_a_stage_alone_uses_what_is_stored(
-    finished_run: Any, client: SyncPrefectClient, tmp_path: Path
-) -> None:
+def test_a_stage_alone_uses_what_is_stored(finished_run, client, tmp_path):
     place = finished_run.copy(tmp_path / "copy")
     state = stage_flow("encode")(
         str(finished_run.file), workspace=place.root, again=True, return_state=True
@@ -169,7 +162,7 @@ def test_a_stage_alone_uses_what_is_stored(
     assert names["train_method"] == "Cached"
 
 
-def test_a_stage_alone_needs_those_before_it(finished_run: Any, tmp_path: Path) -> None:
+def test_a_stage_alone_needs_those_before_it(finished_run, tmp_path):
     with pytest.raises(StageNotStoredError, match="'fetch'"):
         stage_flow("train")(str(finished_run.file), workspace=tmp_path / "empty")
     with pytest.raises(StageNotStoredError, match=r"'train' .*--from train"):
@@ -178,12 +171,7 @@ def test_a_stage_alone_needs_those_before_it(finished_run: Any, tmp_path: Path) 
         )
 
 
-def test_bad_input_is_not_tried_again(
-    finished_run: Any,
-    client: SyncPrefectClient,
-    tmp_path: Path,
-    draw_pictures: Callable[..., Path],
-) -> None:
+def test_bad_input_is_not_tried_again(finished_run, client, tmp_path, draw_pictures):
     shapes = draw_pictures(tmp_path / "shapes")
     for number in range(4):
         (shapes / f"sketches/square/{number}.png").write_bytes(b"")
@@ -201,7 +189,7 @@ def test_bad_input_is_not_tried_again(
     assert failed[0].name.startswith("extract_features")
 
 
-def test_trouble_of_the_machine_is_tried_again(prefect_server: str) -> None:
+def test_trouble_of_the_machine_is_tried_again(prefect_server):
     calls: dict[str, int] = {"machine": 0, "input": 0}
 
     def stage(kind: str) -> StageResult:
@@ -225,9 +213,7 @@ def test_trouble_of_the_machine_is_tried_again(prefect_server: str) -> None:
     assert calls == {"machine": 3, "input": 1}
 
 
-def test_a_run_keeps_the_store_from_being_collected(
-    finished_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_keeps_the_store_from_being_collected(finished_run, monkeypatch):
     from flows.chain import Chain
     from storage import StoreInUseError
 

@@ -108,11 +108,7 @@ CHANGES: dict[str, set[str]] = {
 
 
 @pytest.fixture(scope="module")
-def experiment_file(
-    tmp_path_factory: pytest.TempPathFactory,
-    draw_pictures: Callable[..., Path],
-    write_experiment: Callable[..., Path],
-) -> Path:
+def experiment_file(tmp_path_factory, draw_pictures, write_experiment) -> Path:
     return write_experiment(draw_pictures(tmp_path_factory.mktemp("keys") / "shapes"))
 
 
@@ -130,15 +126,15 @@ def keys(chain: Any) -> dict[str, list[str]]:
     return {name: [str(r.reference) for r in results] for name, results in chain.pieces.items()}
 
 
-def test_first_run_computes_every_piece(first: Any) -> None:
+def test_first_run_computes_every_piece(first):
     assert set(first.pieces) == ALL
     assert not any(result.cached for results in first.pieces.values() for result in results)
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_an_option_changes_the_stages_that_use_it(
-    change: str, first: Any, run_plain: Callable[..., Any], experiment_file: Path, place: Workspace
-) -> None:
+    change, first, run_plain, experiment_file, place
+):
     again = run_plain(experiment_file, place, change)
     before, after = keys(first), keys(again)
     assert set(after) == ALL
@@ -159,7 +155,7 @@ def test_an_option_changes_the_stages_that_use_it(
     }
 
 
-def test_every_option_is_tried_or_belongs_to_a_registered_class(experiment_file: Path) -> None:
+def test_every_option_is_tried_or_belongs_to_a_registered_class(experiment_file):
     """A new option of the experiment's own must be given its stages here."""
     experiment = load_experiment(str(experiment_file))
     of_classes = {"dataset", "cprl", "class_cca", "centred_cosine", "method"}
@@ -174,9 +170,7 @@ def test_every_option_is_tried_or_belongs_to_a_registered_class(experiment_file:
         assert any(path[-len(end) :] == end for end in tried), path
 
 
-def test_a_seed_adds_its_own_split_alone(
-    first: Any, run_plain: Callable[..., Any], experiment_file: Path, place: Workspace
-) -> None:
+def test_a_seed_adds_its_own_split_alone(first, run_plain, experiment_file, place):
     again = run_plain(experiment_file, place, "instance.split.seeds=[0,1,2]")
     before, after = keys(first), keys(again)
     for name in ("split instance", "train cprl", "evaluate centred_cosine"):
@@ -186,9 +180,7 @@ def test_a_seed_adds_its_own_split_alone(
     assert after["train class_cca"] == before["train class_cca"]
 
 
-def test_a_renamed_method_keeps_its_artifacts(
-    first: Any, run_plain: Callable[..., Any], experiment_file: Path, place: Workspace
-) -> None:
+def test_a_renamed_method_keeps_its_artifacts(first, run_plain, experiment_file, place):
     text = experiment_file.read_text()
     renamed = experiment_file.with_name("renamed.yaml")
     renamed.write_text(
@@ -199,9 +191,7 @@ def test_a_renamed_method_keeps_its_artifacts(
     assert set(again.record.scores["category"]) == {"ours"}
 
 
-def test_without_a_curriculum_no_scores_are_extracted(
-    first: Any, run_plain: Callable[..., Any], experiment_file: Path, place: Workspace
-) -> None:
+def test_without_a_curriculum_no_scores_are_extracted(first, run_plain, experiment_file, place):
     again = run_plain(experiment_file, place, "curriculum=null")
     before, after = keys(first), keys(again)
     assert set(after) == ALL - SCORES - CURRICULA
@@ -209,13 +199,7 @@ def test_without_a_curriculum_no_scores_are_extracted(
     assert changed == method("cprl") | REPORT
 
 
-def test_a_moved_folder_keeps_every_key(
-    first: Any,
-    run_plain: Callable[..., Any],
-    experiment_file: Path,
-    place: Workspace,
-    tmp_path: Path,
-) -> None:
+def test_a_moved_folder_keeps_every_key(first, run_plain, experiment_file, place, tmp_path):
     old = experiment_file.parent / "shapes"
     moved = Path(shutil.copytree(old, tmp_path / "moved here"))
     again = run_plain(experiment_file, place, f"dataset.root={moved}")
@@ -230,14 +214,8 @@ def test_a_moved_folder_keeps_every_key(
 
 
 def test_a_changed_picture_changes_all_but_the_other_rows(
-    first: Any,
-    run_plain: Callable[..., Any],
-    experiment_file: Path,
-    place: Workspace,
-    tmp_path: Path,
-    draw_pictures: Callable[..., Path],
-    inline_blocks_of_module: list[str],
-) -> None:
+    first, run_plain, experiment_file, place, tmp_path, draw_pictures, inline_blocks_of_module
+):
     changed = Path(shutil.copytree(experiment_file.parent / "shapes", tmp_path / "changed"))
     draw_pictures(tmp_path / "new", per_class=1, first=7)
     shutil.copy(tmp_path / "new/sketches/circle/7.png", changed / "sketches/circle/0.png")
@@ -249,9 +227,7 @@ def test_a_changed_picture_changes_all_but_the_other_rows(
     assert inline_blocks_of_module == ["sketches/circle/0.png"] * 2
 
 
-def test_results_do_not_depend_on_the_size_of_blocks(
-    first: Any, run_plain: Callable[..., Any], experiment_file: Path, tmp_path: Path
-) -> None:
+def test_results_do_not_depend_on_the_size_of_blocks(first, run_plain, experiment_file, tmp_path):
     other = Workspace(tmp_path / "other")
     again = run_plain(experiment_file, other, "block_rows=100")
     store = first.workspace.store
@@ -262,9 +238,7 @@ def test_results_do_not_depend_on_the_size_of_blocks(
     assert again.record.metrics(other.store) == first.record.metrics(store)
 
 
-def test_two_workspaces_hold_the_same_bytes(
-    first: Any, run_plain: Callable[..., Any], experiment_file: Path, tmp_path: Path
-) -> None:
+def test_two_workspaces_hold_the_same_bytes(first, run_plain, experiment_file, tmp_path):
     other = Workspace(tmp_path / "other")
     again = run_plain(experiment_file, other)
     assert keys(again) == keys(first)
@@ -277,7 +251,7 @@ def test_two_workspaces_hold_the_same_bytes(
             assert other.store.open(result.reference).manifest == one
 
 
-def test_rows_are_samples_of_their_modality(first: Any) -> None:
+def test_rows_are_samples_of_their_modality(first):
     store = first.workspace.store
     table = open_pictures(store, first.pieces["fetch"][0].reference).table
     for modality in MODALITIES:

@@ -58,12 +58,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def first(
-    write: Callable[..., Path],
-    place: Workspace,
-    run_plain: Callable[..., Any],
-    inline_blocks_of_module: list[str],
-) -> Any:
+def first(write, place, run_plain, inline_blocks_of_module) -> Any:
     inline_blocks_of_module.clear()
     return run_plain(write(), place)
 
@@ -102,7 +97,7 @@ def fitted(chain: Any, root: Path, split: int, part: str, **options: Any) -> Lks
     return Lks(**NUMBERS, **options).fit(pictures)
 
 
-def test_both_sides_describe_by_keyshapes_of_training_sketches(first: Any, root: Path) -> None:
+def test_both_sides_describe_by_keyshapes_of_training_sketches(first, root):
     store = first.workspace.store
     assert len(references(first, "learn sketch lks instance")) == 2
     table = open_pictures(store, references(first, "fetch")[0]).table
@@ -126,13 +121,8 @@ def test_both_sides_describe_by_keyshapes_of_training_sketches(first: Any, root:
 
 
 def test_nothing_but_training_pictures_is_read(
-    first: Any,
-    write: Callable[..., Path],
-    run_plain: Callable[..., Any],
-    until: Callable[..., Any],
-    tmp_path: Path,
-    inline_blocks_of_module: list[str],
-) -> None:
+    first, write, run_plain, until, tmp_path, inline_blocks_of_module
+):
     place = Workspace(tmp_path / "other")
     until("split", write(), place)
     inline_blocks_of_module.clear()
@@ -147,14 +137,8 @@ def test_nothing_but_training_pictures_is_read(
 
 
 def test_test_pictures_do_not_change_what_is_learned(
-    first: Any,
-    root: Path,
-    write: Callable[..., Path],
-    until: Callable[..., Any],
-    place: Workspace,
-    draw_pictures: Callable[..., Path],
-    tmp_path: Path,
-) -> None:
+    first, root, write, until, place, draw_pictures, tmp_path
+):
     """All pictures but the training sketches of split 0 become others, and get other names."""
     changed = Path(shutil.copytree(root, tmp_path / "changed"))
     others = draw_pictures(tmp_path / "others", first=20)
@@ -171,13 +155,7 @@ def test_test_pictures_do_not_change_what_is_learned(
     until("fetch", write(), place)  # the folder is back
 
 
-def test_a_second_run_computes_nothing(
-    first: Any,
-    write: Callable[..., Path],
-    run_plain: Callable[..., Any],
-    place: Workspace,
-    inline_blocks_of_module: list[str],
-) -> None:
+def test_a_second_run_computes_nothing(first, write, run_plain, place, inline_blocks_of_module):
     inline_blocks_of_module.clear()
     again = run_plain(write(), place)
     assert inline_blocks_of_module == []
@@ -187,13 +165,7 @@ def test_a_second_run_computes_nothing(
     assert list(summary["seconds"])[:4] == ["fetch", "split", "learn", "extract"]
 
 
-def test_either_side_may_learn_for_itself(
-    first: Any,
-    root: Path,
-    write: Callable[..., Path],
-    until: Callable[..., Any],
-    place: Workspace,
-) -> None:
+def test_either_side_may_learn_for_itself(first, root, write, until, place):
     file = write(image={**IMAGE, "learn_from": "image"})
     own = until("extract", file, place)
     for piece in ("learn sketch lks instance", "extract sketch lks"):
@@ -210,13 +182,7 @@ def test_either_side_may_learn_for_itself(
     assert set(references(swapped, "learn image lks instance")) == set(learned)
 
 
-def test_what_is_stored_may_be_used_instead(
-    first: Any,
-    write: Callable[..., Path],
-    run_plain: Callable[..., Any],
-    until: Callable[..., Any],
-    place: Workspace,
-) -> None:
+def test_what_is_stored_may_be_used_instead(first, write, run_plain, until, place):
     """All splits share the features of the one that learned it."""
     learned = references(first, "learn sketch lks instance")[1]
     one = run_plain(write(sketch={**SKETCH, "learned": learned.key[:9]}), place)
@@ -230,9 +196,7 @@ def test_what_is_stored_may_be_used_instead(
     assert references(both, "extract image lks") == references(first, "extract image lks")[1:]
 
 
-def test_a_run_says_which_test_pictures_taught_what_it_uses(
-    first: Any, write: Callable[..., Path], until: Callable[..., Any], place: Workspace
-) -> None:
+def test_a_run_says_which_test_pictures_taught_what_it_uses(first, write, until, place):
     learned = references(first, "learn sketch lks instance")[1]
     said: list[str] = []
     with listening(on_message=said.append):
@@ -244,9 +208,7 @@ def test_a_run_says_which_test_pictures_taught_what_it_uses(
     assert message.startswith(f"instance, split 0: {seen} of 5 test sketch pictures are among")
 
 
-def test_what_learns_nothing_is_extracted_once_beside_what_learns(
-    write: Callable[..., Path], until: Callable[..., Any], place: Workspace
-) -> None:
+def test_what_learns_nothing_is_extracted_once_beside_what_learns(write, until, place):
     pixels = {"name": "pixels", "size": [8, 8]}
     file = write(sketch=pixels, image={**IMAGE, "learn_from": "image"})
     chain = until("extract", file, place)
@@ -256,12 +218,7 @@ def test_what_learns_nothing_is_extracted_once_beside_what_learns(
     assert features.inputs.keys() == {"table"}
 
 
-def test_stages_need_what_was_learned(
-    write: Callable[..., Path],
-    run_plain: Callable[..., Any],
-    until: Callable[..., Any],
-    tmp_path: Path,
-) -> None:
+def test_stages_need_what_was_learned(write, run_plain, until, tmp_path):
     place = Workspace(tmp_path / "other")
     until("split", write(), place)
     with pytest.raises(StageNotStoredError, match=r"'learn' \(sketch lks, instance, split 0\)"):
@@ -276,7 +233,7 @@ def test_stages_need_what_was_learned(
     assert [r.cached for r in again.pieces["extract image lks"]] == [True, True]
 
 
-def test_what_was_learned_can_be_looked_at(first: Any) -> None:
+def test_what_was_learned_can_be_looked_at(first):
     store = first.workspace.store
     learned = store.open(references(first, "learn sketch lks instance")[0])
     arrays = {
@@ -290,7 +247,7 @@ def test_what_was_learned_can_be_looked_at(first: Any) -> None:
         np.testing.assert_array_equal(np.asarray(shown), expected.picture)
 
 
-def test_report_shows_what_was_learned_and_where_they_are_used(first: Any) -> None:
+def test_report_shows_what_was_learned_and_where_they_are_used(first):
     store = first.workspace.store
     report = store.open(references(first, "report")[0])
     page = report.bytes("report.html").decode()
@@ -301,9 +258,7 @@ def test_report_shows_what_was_learned_and_where_they_are_used(first: Any) -> No
         assert f'<th scope="row">{learned}</th>{row}' in page
 
 
-def test_wrong_keys_are_refused(
-    write: Callable[..., Path], until: Callable[..., Any], place: Workspace, first: Any
-) -> None:
+def test_wrong_keys_are_refused(write, until, place, first):
     table = references(first, "fetch")[0]
     for wrong in ("0123456789", str(table), table.key):
         with pytest.raises(UnknownReferenceError, match="names no learn artifact"):
@@ -333,9 +288,7 @@ def test_wrong_keys_are_refused(
     ],
     ids=["class", "shapes", "modality", "learns nothing"],
 )
-def test_what_cannot_work_is_refused_before_anything_runs(
-    sketch: Any, image: Any, message: str, write: Callable[..., Path]
-) -> None:
+def test_what_cannot_work_is_refused_before_anything_runs(sketch, image, message, write):
     with pytest.raises(InputError, match=message):
         load_experiment(str(write(sketch, image)))
     # What needs nothing of the other modality is taken.
@@ -344,7 +297,7 @@ def test_what_cannot_work_is_refused_before_anything_runs(
         load_experiment(str(write(sketch, {**image, "learned": "abcdef"})))
 
 
-def test_options_of_learning_are_no_arguments_of_the_class(write: Callable[..., Path]) -> None:
+def test_options_of_learning_are_no_arguments_of_the_class(write):
     file = write(image={**IMAGE, "learn_from": "image", "learned": "abc"})
     options = load_experiment(str(file), ["features.sketch.learned=0123"]).features
     assert (options.sketch.learned, options.image.learned) == ("0123", "abc")

@@ -31,9 +31,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.fixture
-def write(
-    tmp_path: Path, draw_pictures: Callable[..., Path], write_experiment: Callable[..., Path]
-) -> Callable[..., Path]:
+def write(tmp_path, draw_pictures, write_experiment) -> Callable[..., Path]:
     root = draw_pictures(tmp_path / "shapes")
 
     def write(sketch: dict[str, Any], image: dict[str, Any]) -> Path:
@@ -50,11 +48,8 @@ def write(
 
 
 def test_the_side_with_components_learns_and_the_other_does_not(
-    write: Callable[..., Path],
-    network: dict[str, Any],
-    run_plain: Callable[..., Any],
-    tmp_path: Path,
-) -> None:
+    write, network, run_plain, tmp_path
+):
     place = Workspace(tmp_path / "workspace")
     file = write(network, {**network, "n_components": 4, "learn_from": "image"})
     for only in STAGES[: STAGES.index("extract") + 1]:
@@ -77,9 +72,7 @@ def test_the_side_with_components_learns_and_the_other_does_not(
     assert "learn sketch cnn instance" not in artifacts
 
 
-def test_options_that_learn_nothing_take_nothing_learned(
-    write: Callable[..., Path], network: dict[str, Any]
-) -> None:
+def test_options_that_learn_nothing_take_nothing_learned(write, network):
     reduced = {**network, "n_components": 4}
     features = load_experiment(str(write(reduced, reduced))).features
     assert features.sketch.learns
@@ -91,9 +84,7 @@ def test_options_that_learn_nothing_take_nothing_learned(
         load_experiment(str(write(network, {**network, "n_components": 4})))
 
 
-def test_a_combination_learns_where_a_part_does_so_by_its_options(
-    write: Callable[..., Path], network: dict[str, Any]
-) -> None:
+def test_a_combination_learns_where_a_part_does_so_by_its_options(write, network):
     plain = {"name": "pixels+cnn", "cnn": network}
     reduced = {"name": "pixels+cnn", "cnn": {**network, "n_components": 4}}
     assert not load_experiment(str(write(plain, plain))).features.image.learns

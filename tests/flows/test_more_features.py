@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,11 +31,7 @@ METHODS = {
 
 
 @pytest.fixture(scope="module")
-def write(
-    tmp_path_factory: pytest.TempPathFactory,
-    draw_pictures: Callable[..., Path],
-    write_experiment: Callable[..., Path],
-) -> Callable[..., str]:
+def write(tmp_path_factory, draw_pictures, write_experiment) -> Callable[..., str]:
     root = draw_pictures(tmp_path_factory.mktemp("more") / "shapes")
 
     def write(**changes: Any) -> str:
@@ -54,15 +49,11 @@ def write(
 
 
 @pytest.fixture(scope="module")
-def chain(
-    write: Callable[..., str],
-    run_plain: Callable[..., Any],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Any:
+def chain(write, run_plain, tmp_path_factory) -> Any:
     return run_plain(write(), Workspace(tmp_path_factory.mktemp("workspace")))
 
 
-def test_each_pair_is_extracted_once(chain: Any) -> None:
+def test_each_pair_is_extracted_once(chain):
     extracted = {name: len(found) for name, found in chain.pieces.items() if "extract" in name}
     assert extracted == {"extract sketch pixels": 2, "extract image pixels": 2}
 
@@ -76,9 +67,7 @@ def test_each_pair_is_extracted_once(chain: Any) -> None:
         ("tuned", 16, "l2"),
     ],
 )
-def test_methods_use_the_features_and_the_similarity_they_ask_for(
-    chain: Any, method: str, width: int | None, metric: str
-) -> None:
+def test_methods_use_the_features_and_the_similarity_they_ask_for(chain, method, width, metric):
     store = chain.workspace.store
     for scored in chain.record.scores["instance"][method]:
         evaluation = store.open(scored)
@@ -109,14 +98,14 @@ def test_methods_use_the_features_and_the_similarity_they_ask_for(
         )
 
 
-def test_a_search_goes_by_the_similarity_of_its_method(chain: Any) -> None:
+def test_a_search_goes_by_the_similarity_of_its_method(chain):
     store = chain.workspace.store
     for tuning in chain.record.tunings["instance"]["tuned"]:
         job = store.open(tuning).inputs["job-0000"]
         assert store.open(job).parameters["metric"] == "l2"
 
 
-def test_queries_go_by_the_similarity_of_the_method_they_use(chain: Any) -> None:
+def test_queries_go_by_the_similarity_of_the_method_they_use(chain):
     place, store = chain.workspace, chain.workspace.store
     place.record_run(
         "tiny",
@@ -135,7 +124,7 @@ def test_queries_go_by_the_similarity_of_the_method_they_use(chain: Any) -> None
         assert place.metric_of(model) == metric
 
 
-def test_features_that_are_not_there_are_named(write: Callable[..., str]) -> None:
+def test_features_that_are_not_there_are_named(write):
     source = write(methods={"raw_cosine": {"features": "smal"}})
     with pytest.raises(
         InputError,
@@ -145,6 +134,6 @@ def test_features_that_are_not_there_are_named(write: Callable[..., str]) -> Non
         load_experiment(source)
 
 
-def test_a_similarity_that_is_not_there_is_named(write: Callable[..., str]) -> None:
+def test_a_similarity_that_is_not_there_is_named(write):
     with pytest.raises(InputError, match=r"metric.*'cosine', 'l2' or 'intersection'"):
         load_experiment(write(methods={"raw_cosine": {"metric": "euclid"}}))

@@ -57,9 +57,7 @@ def run_matrices(run_plain: Callable[..., Any], workspace: Workspace) -> Callabl
     return run
 
 
-def test_features_pass_through_to_scores_and_report(
-    matrices: dict[str, Path], run_matrices: Callable[..., Any], workspace: Workspace
-) -> None:
+def test_features_pass_through_to_scores_and_report(matrices, run_matrices, workspace):
     chain = run_matrices(matrices)
     store = workspace.store
     for modality in ("sketch", "image"):
@@ -77,9 +75,7 @@ def test_features_pass_through_to_scores_and_report(
     assert "licence unknown" in page
 
 
-def test_a_zarr_array_is_the_same_data(
-    matrices: dict[str, Path], run_matrices: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_zarr_array_is_the_same_data(matrices, run_matrices, tmp_path):
     first = run_matrices(matrices)
     array = tmp_path / "sketch features.zarr"
     values = np.load(matrices["sketch_features"])
@@ -90,9 +86,7 @@ def test_a_zarr_array_is_the_same_data(
     }
 
 
-def test_a_changed_row_alone_is_read_again(
-    matrices: dict[str, Path], run_matrices: Callable[..., Any], inline_blocks: list[str]
-) -> None:
+def test_a_changed_row_alone_is_read_again(matrices, run_matrices, inline_blocks):
     first = run_matrices(matrices)
     assert len(inline_blocks) == 2 * N_CLASSES * PER_CLASS
     inline_blocks.clear()

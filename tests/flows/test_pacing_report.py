@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +28,7 @@ METHODS = {
 
 
 @pytest.fixture(scope="module")
-def file(
-    tmp_path_factory: pytest.TempPathFactory,
-    draw_pictures: Callable[..., Path],
-    write_experiment: Callable[..., Path],
-) -> Path:
+def file(tmp_path_factory, draw_pictures, write_experiment) -> Path:
     root = draw_pictures(tmp_path_factory.mktemp("pacing") / "shapes")
     split = {"rule": "instance", "n_train": 7, "seeds": [0, 1]}
     return write_experiment(root, protocols={"p": {"split": split, "methods": METHODS}})
@@ -43,9 +38,7 @@ def reader(modality: Any) -> Any:
     return lambda row: (np.full((4, 4, 3), row, dtype=np.uint8), f"{modality} {row}")
 
 
-def test_the_first_paced_method_is_shown_on_the_first_split(
-    file: Path, run_plain: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_the_first_paced_method_is_shown_on_the_first_split(file, run_plain, tmp_path):
     place = Workspace(tmp_path / "workspace")
     store = place.store
     chain = run_plain(file, place)
@@ -89,9 +82,7 @@ def test_the_first_paced_method_is_shown_on_the_first_split(
     assert not any(pacing.pictures for pacing in vectors.modalities)
 
 
-def test_without_pacing_there_is_nothing_to_show(
-    file: Path, run_plain: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_without_pacing_there_is_nothing_to_show(file, run_plain, tmp_path):
     place = Workspace(tmp_path / "workspace")
     chain = run_plain(file, place, "regularizer=none", "mu=0", "curriculum=null")
     methods = chain.record.scores["p"]
@@ -100,9 +91,7 @@ def test_without_pacing_there_is_nothing_to_show(
     assert "Which samples entered when" not in page
 
 
-def test_without_scores_the_order_is_shown_alone(
-    file: Path, run_plain: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_without_scores_the_order_is_shown_alone(file, run_plain, tmp_path):
     place = Workspace(tmp_path / "workspace")
     chain = run_plain(file, place, "curriculum=null")
     found = pacing_result(place.store, chain.record.scores["p"], reader)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,11 +43,11 @@ R, F, Q, N = "reuse", "force", "require", "-"
     ],
     ids=str,
 )
-def test_modes_of_the_stages(selection: Selection, expected: list[str]) -> None:
+def test_modes_of_the_stages(selection, expected):
     assert modes(selection) == expected
 
 
-def test_wrong_selections() -> None:
+def test_wrong_selections():
     for wrong in ({"only": "trian"}, {"start": "x"}, {"force": ("train", "y")}):
         with pytest.raises(InputError, match="is not one of fetch, split"):
             Selection(**wrong)  # type: ignore[arg-type]
@@ -66,7 +64,7 @@ def test_wrong_selections() -> None:
             Selection(**without_effect, force=("train",))  # type: ignore[arg-type]
 
 
-def test_peak_memory_is_that_of_this_process() -> None:
+def test_peak_memory_is_that_of_this_process():
     # numpy and pydantic are loaded: tens of megabytes, whatever the unit of the system call.
     assert 3e7 < peak_memory_bytes() < 2e10
 
@@ -80,7 +78,7 @@ def record(place: Workspace, name: str, stamp: str, **artifacts: str) -> None:
     place.record_run(name, stamp, {"experiment": name, "artifacts": artifacts})
 
 
-def test_the_latest_run_of_an_experiment_is_found(place: Workspace) -> None:
+def test_the_latest_run_of_an_experiment_is_found(place):
     # Stamps decide, not the alphabet of names with a dash; a clock set back hides no run.
     record(place, "b", "20260101T000000000000Z", encode="1" * 32)
     record(place, "b", "20260103T000000000000Z", encode="3" * 32)
@@ -97,7 +95,7 @@ def test_the_latest_run_of_an_experiment_is_found(place: Workspace) -> None:
         place.find_run("shape")
 
 
-def test_a_run_of_a_file_is_made_again_from_the_file(place: Workspace) -> None:
+def test_a_run_of_a_file_is_made_again_from_the_file(place):
     stamp = "20260101T000000000000Z"
     made = {"experiment": "a", "artifacts": {}, "source": "/lab/a.yaml"}
     place.record_run("a", stamp, made)
@@ -105,25 +103,20 @@ def test_a_run_of_a_file_is_made_again_from_the_file(place: Workspace) -> None:
         place.find_run("a", "encode")
 
 
-def test_no_runs_yet(place: Workspace) -> None:
+def test_no_runs_yet(place):
     assert place.run_records() == {}
     with pytest.raises(InputError, match="none yet"):
         place.find_run("emoji")
 
 
-def test_records_are_written_whole(place: Workspace) -> None:
+def test_records_are_written_whole(place):
     path = place.record_run("tiny", "20260101T000000000000Z", {"experiment": "tiny", "b": [1]})
     assert json.loads(path.read_text()) == {"experiment": "tiny", "b": [1]}
     assert [p.name for p in place.runs.iterdir()] == [path.name]
 
 
 @pytest.mark.usefixtures("inline_blocks")
-def test_stages_alone_and_in_turn(
-    run_plain: Callable[..., Any],
-    shapes: Path,
-    write_experiment: Callable[..., Path],
-    workspace: Workspace,
-) -> None:
+def test_stages_alone_and_in_turn(run_plain, shapes, write_experiment, workspace):
     file = write_experiment(shapes)
     one = ("seeds=[0]", "protocols.category.methods={class_cca: {tune: {ridge: [0.1, 1]}}}")
     with pytest.raises(StageNotStoredError, match=r"'fetch' .*has not been run"):

@@ -116,7 +116,7 @@ def stranger(tmp_path_factory: pytest.TempPathFactory, prefect_server: str) -> F
     return Finished(workspace, run, json.loads(done.stdout.splitlines()[-1]))
 
 
-def test_the_chain_runs_from_the_data_set_to_the_report(stranger: Finished) -> None:
+def test_the_chain_runs_from_the_data_set_to_the_report(stranger):
     assert {"fetch", "learn", "extract", "curricula", "tune", "train", "report"} <= set(
         stranger.summary["artifacts"]
     )
@@ -128,7 +128,7 @@ def test_the_chain_runs_from_the_data_set_to_the_report(stranger: Finished) -> N
     assert "training pictures are" in report.text("report.html")
 
 
-def test_curricula_go_where_the_method_says_that_it_uses_them(stranger: Finished) -> None:
+def test_curricula_go_where_the_method_says_that_it_uses_them(stranger):
     store, (_, record) = stranger.workspace.store, stranger.workspace.find_run("stranger")
     trained = {
         method: Lineage.of_evaluation(store, Reference.parse(evaluation)).training
@@ -152,9 +152,7 @@ def test_curricula_go_where_the_method_says_that_it_uses_them(stranger: Finished
         (("--set", "tuning.seed=1", "--until", "tune"), ("'ordered'", "1.08GiB")),
     ],
 )
-def test_too_little_memory_is_refused_by_what_the_class_declares(
-    stranger: Finished, options: tuple[str, ...], declared: tuple[str, str]
-) -> None:
+def test_too_little_memory_is_refused_by_what_the_class_declares(stranger, options, declared):
     refused = stranger.run("--set", "memory_per_worker=900MiB", *options)
     assert refused.returncode != 0
     words = " ".join(refused.stderr.split())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,11 +31,7 @@ class Killed(BaseException):
 
 
 @pytest.fixture(scope="module")
-def source(
-    tmp_path_factory: pytest.TempPathFactory,
-    draw_pictures: Callable[..., Path],
-    make_experiment: Callable[..., dict[str, Any]],
-) -> str:
+def source(tmp_path_factory, draw_pictures, make_experiment) -> str:
     """An experiment of two methods on two splits."""
     folder = tmp_path_factory.mktemp("sweep")
     configuration = make_experiment(draw_pictures(folder / "shapes"))
@@ -88,11 +83,7 @@ OVERRIDES = ["n_atoms=3"]
 
 @pytest.fixture(scope="module")
 def swept(
-    tmp_path_factory: pytest.TempPathFactory,
-    prefect_server: str,
-    inline_blocks_of_module: list[str],
-    blank_reports: None,
-    source: str,
+    tmp_path_factory, prefect_server, inline_blocks_of_module, blank_reports, source
 ) -> Swept:
     place = Workspace(tmp_path_factory.mktemp("swept") / "workspace")
     with noting_trainings() as trained:
@@ -101,9 +92,7 @@ def swept(
     return Swept(place, state.result(), trained)
 
 
-def test_scores_are_those_of_each_combination_run_alone(
-    swept: Swept, source: str, workspace: Workspace, run_plain: Callable[..., Any]
-) -> None:
+def test_scores_are_those_of_each_combination_run_alone(swept, source, workspace, run_plain):
     summary = swept.summary
     assert summary["axes"] == {"crop": [None, [0, 0, 20, 30]], "alpha": [0.01, 0.3]}
     assert (summary["score"], summary["failed"], summary["cached"]) == ("map", 0, False)
@@ -125,7 +114,7 @@ def test_scores_are_those_of_each_combination_run_alone(
     assert len({line["mean"] for line in lines if line["method"] == "cprl"}) > 2
 
 
-def test_it_is_made_from_the_evaluations_that_the_runs_recorded(swept: Swept) -> None:
+def test_it_is_made_from_the_evaluations_that_the_runs_recorded(swept):
     artifact = sweep_of(swept.workspace, swept.summary)
     assert artifact.parameters["experiment"] == "tiny"
     records = [r for r in swept.workspace.run_records().values() if "evaluations" in r]
@@ -142,7 +131,7 @@ def test_it_is_made_from_the_evaluations_that_the_runs_recorded(swept: Swept) ->
     assert len(recorded) == 4 * 2 * 2
 
 
-def test_a_second_sweep_takes_everything_from_the_store(swept: Swept, source: str) -> None:
+def test_a_second_sweep_takes_everything_from_the_store(swept, source):
     # centred_cosine takes no alpha.
     assert len(swept.trained) == 2 * (2 + 2 + 2)
     with noting_trainings() as trained:
@@ -157,7 +146,7 @@ def test_a_second_sweep_takes_everything_from_the_store(swept: Swept, source: st
     assert not other["cached"]
 
 
-def test_a_sweep_that_is_killed_goes_on(source: str, workspace: Workspace) -> None:
+def test_a_sweep_that_is_killed_goes_on(source, workspace):
     def kill(progress: Progress) -> None:
         if len(trained) == 3:
             raise Killed
@@ -175,9 +164,7 @@ def test_a_sweep_that_is_killed_goes_on(source: str, workspace: Workspace) -> No
     assert [o["cached"]["report"] for o in summary["combinations"]] == [True, False]
 
 
-def test_a_combination_that_fails_is_told_and_the_others_go_on(
-    source: str, workspace: Workspace
-) -> None:
+def test_a_combination_that_fails_is_told_and_the_others_go_on(source, workspace):
     said: list[str] = []
     with listening(on_message=said.append):
         state = run(source, workspace, "crop=[[0, 0, 90, 90], null]", overrides=["seeds=[0]"])
@@ -198,16 +185,14 @@ def test_a_combination_that_fails_is_told_and_the_others_go_on(
     assert document["missing"] == [{"crop": [0, 0, 90, 90]}]
 
 
-def test_where_every_combination_fails_nothing_is_made(source: str, workspace: Workspace) -> None:
+def test_where_every_combination_fails_nothing_is_made(source, workspace):
     summary = run(source, workspace, "crop=[[0, 0, 90, 90]]").result(raise_on_failure=False)
     assert (summary["failed"], summary["artifacts"], summary["cached"]) == (1, {}, False)
     assert list(workspace.store.references("sweep")) == []
     assert workspace.run_records() == {}
 
 
-def test_trouble_that_nobody_foresaw_names_its_kind(
-    source: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trouble_that_nobody_foresaw_names_its_kind(source, workspace, monkeypatch):
     from flows.chain import Chain
 
     def fail(self: Chain) -> None:
@@ -218,9 +203,7 @@ def test_trouble_that_nobody_foresaw_names_its_kind(
     assert summary["combinations"][0]["error"] == "ZeroDivisionError: by zero"
 
 
-def test_an_interruption_in_disguise_ends_the_sweep(
-    source: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interruption_in_disguise_ends_the_sweep(source, workspace, monkeypatch):
     """Pydantic turns it into an error of its own."""
     from flows.chain import Chain
 
@@ -236,9 +219,7 @@ def test_an_interruption_in_disguise_ends_the_sweep(
     assert len(ran) == 1
 
 
-def test_what_is_refused_is_refused_before_anything_runs(
-    source: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_refused_is_refused_before_anything_runs(source, workspace, monkeypatch):
     ran: list[Any] = []
     monkeypatch.setattr(flows.sweep, "run_combination", lambda *arguments: ran.append(arguments))
     with pytest.raises(InputError, match="sweep n_atoms=-4"):
@@ -249,7 +230,7 @@ def test_what_is_refused_is_refused_before_anything_runs(
     assert not workspace.root.exists()
 
 
-def test_its_record_keeps_all_that_it_was_made_from(swept: Swept) -> None:
+def test_its_record_keeps_all_that_it_was_made_from(swept):
     records = swept.workspace.run_records()
     (name, record) = next(item for item in records.items() if "sweep" in item[1]["artifacts"])
     assert name.startswith("tiny-sweep-crop-alpha-2")

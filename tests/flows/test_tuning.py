@@ -16,7 +16,6 @@ from flows.configuration.experiment import Tuning
 from flows.configuration.load import load_experiment
 from flows.selection import Selection
 from storage import Reference
-from tasks.workspace import Workspace
 
 
 @pytest.fixture
@@ -59,25 +58,23 @@ def grid_of(source: str, *overrides: str) -> Any:
         ({"pacing": {"selection": ["binary"]}}, r"methods\.cprl\.cprl: .*use regularizer='A'"),
     ],
 )
-def test_wrong_grids_are_named(write: Callable[..., str], grid: Any, message: str) -> None:
+def test_wrong_grids_are_named(write, grid, message):
     with pytest.raises(InputError, match=message):
         load_experiment(write(grid))
 
 
-def test_values_have_the_types_of_their_options(write: Callable[..., str]) -> None:
+def test_values_have_the_types_of_their_options(write):
     grid = grid_of(write({"beta": [1, 2.5], "n_atoms": [4, 8], "pacing": {"gamma0": [None, 1]}}))
     assert grid == {"beta": (1.0, 2.5), "n_atoms": (4, 8), "pacing": {"gamma0": (None, 1.0)}}
     assert [type(value) for value in grid["beta"]] == [float, float]
     assert [type(value) for value in grid["n_atoms"]] == [int, int]
 
 
-def test_a_combination_may_be_possible_where_the_options_alone_are_not(
-    write: Callable[..., str],
-) -> None:
+def test_a_combination_may_be_possible_where_the_options_alone_are_not(write):
     assert grid_of(write({"pacing": {"regularizer": ["A"], "selection": ["binary", "relaxed"]}}))
 
 
-def test_grids_are_set_on_the_command_line(write: Callable[..., str]) -> None:
+def test_grids_are_set_on_the_command_line(write):
     source = write({"alpha": [0.1, 0.2]})
     assert grid_of(source, "cprl.tune.alpha=[0.3, 0.4]") == {"alpha": (0.3, 0.4)}
     assert grid_of(source, "cprl.tune={beta: [1, 2]}") == {"beta": (1.0, 2.0)}
@@ -89,13 +86,13 @@ def test_grids_are_set_on_the_command_line(write: Callable[..., str]) -> None:
     assert grid_of("emoji", "instance.methods.cprl.tune={alpha: [0.1, 0.2]}")
 
 
-def test_an_experiment_with_a_grid_reads_back(write: Callable[..., str]) -> None:
+def test_an_experiment_with_a_grid_reads_back(write):
     experiment = load_experiment(write({"alpha": [0.1, 0.2]}))
     assert type(experiment).model_validate(experiment.model_dump(mode="json")) == experiment
     assert "tune" not in experiment.protocols["instance"].methods["cprl"].arguments()
 
 
-def test_grids_are_described(write: Callable[..., str]) -> None:
+def test_grids_are_described(write):
     sections = options_of(load_experiment(write({"alpha": [0.1, 0.2]})))
     rows = {row[0]: row for row in sections["protocols.instance.methods.cprl (method: cprl)"]}
     assert rows["tune.alpha"][1] == "[0.1, 0.2]"
@@ -112,9 +109,7 @@ def test_grids_are_described(write: Callable[..., str]) -> None:
         ({"rule": "unseen"}, "classes", "map"),
     ],
 )
-def test_folds_are_like_the_test(
-    tmp_path: Path, make_experiment: Callable[..., Any], split: Any, held_out: str, score: str
-) -> None:
+def test_folds_are_like_the_test(tmp_path, make_experiment, split, held_out, score):
     configuration = make_experiment(tmp_path / "shapes")
     configuration["protocols"] = {"one": {"split": split, "methods": {"raw_cosine": None}}}
     file = tmp_path / "experiment.yaml"
@@ -127,9 +122,7 @@ def test_folds_are_like_the_test(
 
 
 @pytest.mark.usefixtures("inline_blocks")
-def test_the_best_options_are_trained(
-    shapes: Path, write: Callable[..., str], run_plain: Callable[..., Any], workspace: Workspace
-) -> None:
+def test_the_best_options_are_trained(shapes, write, run_plain, workspace):
     """One alpha leaves no code, the other learns; whichever is first, the latter is trained."""
     source = write({"alpha": [50.0, 0.01]}, alpha=0.3)
     chain = run_plain(source, workspace)
@@ -154,7 +147,7 @@ def test_the_best_options_are_trained(
     assert not any(r.cached for r in only.pieces["tune cprl"])
 
 
-def test_the_table_shows_the_best_over_splits_and_what_splits_chose() -> None:
+def test_the_table_shows_the_best_over_splits_and_what_splits_chose():
     def search(*means: float) -> dict[str, Any]:
         best = max(range(len(means)), key=lambda k: means[k])
         rows = [{"alpha": k, "mean": mean, "best": k == best} for k, mean in enumerate(means)]
@@ -172,7 +165,7 @@ def test_the_table_shows_the_best_over_splits_and_what_splits_chose() -> None:
 
 
 @pytest.mark.flow
-def test_a_run_shows_and_records_what_was_chosen(finished_run: Any) -> None:
+def test_a_run_shows_and_records_what_was_chosen(finished_run):
     summary = finished_run.summary
     (searches,) = summary["tuned"]["category"].values()
     assert len(searches) == 2

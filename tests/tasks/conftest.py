@@ -37,11 +37,7 @@ class Stages:
             key_parameters={},
         ).reference
         self.split = split_table(
-            workspace=workspace,
-            table=self.table,
-            rule="instance",
-            options={"n_train": 7},
-            seed=0,
+            workspace=workspace, table=self.table, rule="instance", options={"n_train": 7}, seed=0
         ).reference
         self.features = {m: self.extract(m, "pixels", {"size": [8, 8]}) for m in SIDES}
         self.scores = {

@@ -19,7 +19,7 @@ def trained(stages: Any) -> Reference:
     return model
 
 
-def test_an_evaluation_names_what_its_stages_were_given(stages: Any, trained: Reference) -> None:
+def test_an_evaluation_names_what_its_stages_were_given(stages, trained):
     store = stages.workspace.store
     codes = stages.encode(trained)
     evaluation = stages.evaluate(codes)
@@ -37,9 +37,7 @@ def test_an_evaluation_names_what_its_stages_were_given(stages: Any, trained: Re
     assert set(behind) == set(store.references())
 
 
-def test_codes_that_were_made_binary_or_are_of_pictures_alone(
-    stages: Any, trained: Reference
-) -> None:
+def test_codes_that_were_made_binary_or_are_of_pictures_alone(stages, trained):
     store, space = stages.workspace.store, stages.workspace
     exact = stages.encode(trained)
     binary = binary_codes_of(workspace=space, codes=exact, split=stages.split, bits=3).reference

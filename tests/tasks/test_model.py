@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +23,21 @@ def model(finished_run: Any, tmp_path: Path) -> Model:
     return Model(place, place.find_model("tiny"))
 
 
-def test_a_sketch_without_a_code_is_refused(
-    model: Model, finished_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sketch_without_a_code_is_refused(model, finished_run, monkeypatch):
     monkeypatch.setattr(model.method, "encode_sketches", lambda features: np.zeros((1, 4)))
     sketch = finished_run.shapes / "sketches/circle/0.png"
     with pytest.raises(InputError, match=r"circle/0\.png: .*code is all zero.*smaller alpha"):
         model.search(sketch, 3)
 
 
-def test_a_sketch_of_one_colour_is_refused(model: Model, tmp_path: Path) -> None:
+def test_a_sketch_of_one_colour_is_refused(model, tmp_path):
     empty = tmp_path / "empty.png"
     Image.new("RGB", (40, 30), "white").save(empty)
     with pytest.raises(PictureError, match=r"empty\.png is of one colour"):
         model.search(empty, 3)
 
 
-def test_pictures_without_a_code_are_similar_to_nothing(
-    model: Model, finished_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pictures_without_a_code_are_similar_to_nothing(model, finished_run, monkeypatch):
     sketch = finished_run.shapes / "sketches/circle/0.png"
     before = model.search(sketch, 99)
     codes = model.codes.array("image_codes")
@@ -56,7 +51,7 @@ def test_pictures_without_a_code_are_similar_to_nothing(
     assert all(math.isfinite(match.similarity) for match in after)
 
 
-def test_a_gallery_of_bad_pictures_only(model: Model, finished_run: Any, tmp_path: Path) -> None:
+def test_a_gallery_of_bad_pictures_only(model, finished_run, tmp_path):
     folder = tmp_path / "bad"
     folder.mkdir()
     (folder / "1.png").write_bytes(b"no picture")
@@ -68,9 +63,7 @@ def test_a_gallery_of_bad_pictures_only(model: Model, finished_run: Any, tmp_pat
         gallery.search(finished_run.shapes / "sketches/circle/0.png", 3)
 
 
-def test_an_index_of_bad_pictures_only_is_not_to_be_searched(
-    model: Model, tmp_path: Path, cppcl: Callable[..., Any]
-) -> None:
+def test_an_index_of_bad_pictures_only_is_not_to_be_searched(model, tmp_path, cppcl):
     folder = tmp_path / "bad"
     folder.mkdir()
     (folder / "1.png").write_bytes(b"no picture")
@@ -82,9 +75,7 @@ def test_an_index_of_bad_pictures_only_is_not_to_be_searched(
     assert "search it with" not in made.stderr
 
 
-def test_the_share_of_bad_pictures_can_be_given(
-    model: Model, tmp_path: Path, cppcl: Callable[..., Any]
-) -> None:
+def test_the_share_of_bad_pictures_can_be_given(model, tmp_path, cppcl):
     folder = tmp_path / "new"
     folder.mkdir()
     (folder / "1.png").write_bytes(b"no picture")

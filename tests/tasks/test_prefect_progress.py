@@ -34,9 +34,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float, str]]:
     return calls
 
 
-def test_rate_and_time_to_go_stand_beside_what_it_is(
-    shown: list[tuple[str, float, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rate_and_time_to_go_stand_beside_what_it_is(shown, monkeypatch):
     now = iter([10.0, 10.5, 12.0, 12.0, 12.1])
     monkeypatch.setattr("tasks.prefect_progress.time.monotonic", lambda: next(now))
     with prefect_progress("image hog") as show:
@@ -51,9 +49,7 @@ def test_rate_and_time_to_go_stand_beside_what_it_is(
     ]
 
 
-def test_nothing_is_made_outside_a_task(
-    shown: list[tuple[str, float, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_made_outside_a_task(shown, monkeypatch):
     monkeypatch.setattr(
         tasks.prefect_progress,
         "TaskRunContext",

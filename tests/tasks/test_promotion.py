@@ -45,12 +45,7 @@ def record(place: Workspace) -> Runs:
             Recipe("split", "1", {}, {}), lambda writer: writer.put_json("a.json", {})
         ).artifact
         evaluation = place.store.get_or_create(
-            Recipe(
-                "evaluate",
-                "1",
-                {"target": target},
-                {"codes": made, "split": split.reference},
-            ),
+            Recipe("evaluate", "1", {"target": target}, {"codes": made, "split": split.reference}),
             lambda writer: writer.put_json("a.json", {}),
         ).artifact.reference
         searches = [
@@ -82,15 +77,13 @@ def served(place: Workspace) -> str:
     return run
 
 
-def test_without_a_promotion_the_latest_run_is_served(place: Workspace, record: Runs) -> None:
+def test_without_a_promotion_the_latest_run_is_served(place, record):
     record(0.5)
     second = record(0.1)
     assert served(place) == second
 
 
-def test_the_first_is_promoted_and_stays_when_the_next_is_worse(
-    place: Workspace, record: Runs
-) -> None:
+def test_the_first_is_promoted_and_stays_when_the_next_is_worse(place, record):
     first = record(0.5)
     decision = promote(place, "shapes")
     assert decision.promoted
@@ -107,7 +100,7 @@ def test_the_first_is_promoted_and_stays_when_the_next_is_worse(
     assert place.find_model(second) != place.find_model("shapes"), "a run is found by its name"
 
 
-def test_a_score_within_the_tolerance_is_promoted(place: Workspace, record: Runs) -> None:
+def test_a_score_within_the_tolerance_is_promoted(place, record):
     record(0.5)
     promote(place, "shapes")
     second = record(0.491)
@@ -115,13 +108,13 @@ def test_a_score_within_the_tolerance_is_promoted(place: Workspace, record: Runs
     assert served(place) == second
 
 
-def test_small_losses_do_not_add_up(place: Workspace, record: Runs) -> None:
+def test_small_losses_do_not_add_up(place, record):
     for score, holds in ((0.5, True), (0.495, True), (0.491, True), (0.486, False)):
         record(score)
         assert promote(place, "shapes").promoted is holds, score
 
 
-def test_what_is_forced_is_the_bar_from_then_on(place: Workspace, record: Runs) -> None:
+def test_what_is_forced_is_the_bar_from_then_on(place, record):
     record(0.5)
     promote(place, "shapes")
     forced = record(0.3)
@@ -131,7 +124,7 @@ def test_what_is_forced_is_the_bar_from_then_on(place: Workspace, record: Runs) 
     assert promote(place, "shapes").promoted
 
 
-def test_back_and_back_again(place: Workspace, record: Runs) -> None:
+def test_back_and_back_again(place, record):
     first = record(0.5)
     promote(place, "shapes")
     second = record(0.6)
@@ -148,9 +141,7 @@ def test_back_and_back_again(place: Workspace, record: Runs) -> None:
     assert states == {first: "served", second: "withdrawn", third: "withdrawn"}
 
 
-def test_what_was_taken_back_is_not_promoted_again_by_the_clock(
-    place: Workspace, record: Runs
-) -> None:
+def test_what_was_taken_back_is_not_promoted_again_by_the_clock(place, record):
     record(0.5)
     promote(place, "shapes")
     record(0.6, model=1)
@@ -164,7 +155,7 @@ def test_what_was_taken_back_is_not_promoted_again_by_the_clock(
     assert [entry["state"] for entry in history(place, "shapes")] == ["before", "served"]
 
 
-def test_the_same_model_is_promoted_once(place: Workspace, record: Runs) -> None:
+def test_the_same_model_is_promoted_once(place, record):
     first = record(0.5, model=1)
     promote(place, "shapes")
     record(0.5, model=1)
@@ -172,9 +163,7 @@ def test_the_same_model_is_promoted_once(place: Workspace, record: Runs) -> None
     assert [entry["run"] for entry in history(place, "shapes")] == [first]
 
 
-def test_instances_are_judged_by_rank_1_and_searches_by_validation(
-    place: Workspace, record: Runs
-) -> None:
+def test_instances_are_judged_by_rank_1_and_searches_by_validation(place, record):
     record(0.5, target="groups")
     assert promote(place, "shapes").entry["score"] == 0.25
     record(0.9, name="other", validation=[0.2, 0.4])
@@ -185,14 +174,14 @@ def test_instances_are_judged_by_rank_1_and_searches_by_validation(
     assert promote(place, "other").promoted, "test scores play no part"
 
 
-def test_a_run_is_judged_as_the_promoted_one_was(place: Workspace, record: Runs) -> None:
+def test_a_run_is_judged_as_the_promoted_one_was(place, record):
     record(0.5)
     promote(place, "shapes")
     record(0.5, validation=[0.1])
     assert promote(place, "shapes").entry["score_name"] == "map"
 
 
-def test_scores_that_do_not_compare(place: Workspace, record: Runs) -> None:
+def test_scores_that_do_not_compare(place, record):
     record(0.5)
     promote(place, "shapes")
     record(0.9, method="ridge_cca")
@@ -202,20 +191,20 @@ def test_scores_that_do_not_compare(place: Workspace, record: Runs) -> None:
 
 
 @pytest.mark.parametrize("score", ["map_std", "rank_7", "validation"])
-def test_a_score_that_is_not_there(score: str, place: Workspace, record: Runs) -> None:
+def test_a_score_that_is_not_there(score, place, record):
     record(0.5)
     with pytest.raises(InputError, match="score"):
         promote(place, "shapes", score=score)
 
 
-def test_a_run_of_another_experiment_is_refused(place: Workspace, record: Runs) -> None:
+def test_a_run_of_another_experiment_is_refused(place, record):
     record(0.5)
     other = record(0.5, name="other")
     with pytest.raises(InputError, match="one of experiment 'other', not of 'shapes'"):
         promote(place, "shapes", run=other)
 
 
-def test_a_damaged_file_is_named(place: Workspace, record: Runs) -> None:
+def test_a_damaged_file_is_named(place, record):
     record(0.5)
     promote(place, "shapes")
     file = place.promotions / "shapes.json"
@@ -233,9 +222,7 @@ def test_a_damaged_file_is_named(place: Workspace, record: Runs) -> None:
         (lambda state: state.update(withdrawn=3), "withdrawn is no list"),
     ],
 )
-def test_a_damaged_entry_is_named(
-    place: Workspace, record: Runs, change: Callable[[Any], Any], said: str
-) -> None:
+def test_a_damaged_entry_is_named(place, record, change, said):
     record(0.5)
     promote(place, "shapes")
     file = place.promotions / "shapes.json"
@@ -247,9 +234,7 @@ def test_a_damaged_entry_is_named(
             act(place, "shapes")
 
 
-def test_gc_keeps_what_is_served_and_what_was_before(
-    place: Workspace, record: Runs, cppcl: Callable[..., Any]
-) -> None:
+def test_gc_keeps_what_is_served_and_what_was_before(place, record, cppcl):
     models = []
     for score in (0.5, 0.6, 0.7):
         record(score)
@@ -265,7 +250,7 @@ def test_gc_keeps_what_is_served_and_what_was_before(
     assert place.find_model("shapes") == models[1]
 
 
-def test_the_command(place: Workspace, record: Runs, cppcl: Callable[..., Any]) -> None:
+def test_the_command(place, record, cppcl):
     def command(*arguments: object) -> Any:
         return cppcl("promote", "shapes", *arguments, "--workspace", place.root)
 

@@ -16,12 +16,7 @@ from cppcl.report import (
 )
 from cppcl.retrieval.metrics import evaluate
 
-METHODS = {
-    "raw cosine": 1.6,
-    "centred cosine": 1.35,
-    "ridge CCA": 1.1,
-    "CPRL, pacing B": 1.0,
-}
+METHODS = {"raw cosine": 1.6, "centred cosine": 1.35, "ridge CCA": 1.1, "CPRL, pacing B": 1.0}
 PUBLISHED = PublishedScores(
     source="Table 1 of a publication",
     score="rank_5",

@@ -5,12 +5,7 @@ import numpy as np
 import pytest
 
 from cppcl.errors import InputError
-from cppcl.report import (
-    MethodResult,
-    ProtocolResult,
-    PublishedScores,
-    QueryScores,
-)
+from cppcl.report import MethodResult, ProtocolResult, PublishedScores, QueryScores
 from cppcl.report.comparisons import (
     comparisons,
     comparisons_json,

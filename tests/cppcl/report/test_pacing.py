@@ -60,8 +60,7 @@ def test_a_sample_enters_when_it_counts_more_than_half():
 
 
 @given(
-    arrays(np.int64, st.integers(1, 60), elements=st.integers(0, 30)),
-    st.integers(0, 2**32 - 1),
+    arrays(np.int64, st.integers(1, 60), elements=st.integers(0, 30)), st.integers(0, 2**32 - 1)
 )
 def test_entries_hold_every_sample_once(rounds, seed):
     random = np.random.default_rng(seed)

@@ -8,13 +8,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from cppcl.report import (
-    LearnedFeatures,
-    MethodResult,
-    ProtocolResult,
-    StageTime,
-    render_report,
-)
+from cppcl.report import LearnedFeatures, MethodResult, ProtocolResult, StageTime, render_report
 from cppcl.report.comparisons import difference_sentence
 from tests.cppcl.report.pages import Page, rows_of
 

@@ -77,7 +77,7 @@ def files(reproduction: Reproduction) -> dict[str, bytes]:
     return render_reproduction(reproduction)
 
 
-def test_files(files: dict[str, bytes]) -> None:
+def test_files(files):
     drawn = ("curves", "bars", "surface", "points")
     expected = {f"{n}{e}" for n in drawn for e in (".svg", "-dark.svg", ".png")}
     assert set(files) == expected | {
@@ -91,14 +91,12 @@ def test_files(files: dict[str, bytes]) -> None:
     assert all(b"<svg" in files[n] for n in files if n.endswith(".svg"))
 
 
-def test_the_same_data_give_the_same_bytes(
-    reproduction: Reproduction, files: dict[str, bytes]
-) -> None:
+def test_the_same_data_give_the_same_bytes(reproduction, files):
     assert render_reproduction(reproduction) == files
     assert not any(re.search(rb"20\d\d-\d\d-\d\d", content) for content in files.values())
 
 
-def test_words_begin_at_the_left_and_numbers_end_at_the_right(files: dict[str, bytes]) -> None:
+def test_words_begin_at_the_left_and_numbers_end_at_the_right(files):
     page = files["index.html"].decode()
     for shown in ("printed", "98.6", "81.0"):
         assert re.search(rf'class="number"[^>]*>{re.escape(shown)}</t[hd]>', page)
@@ -107,7 +105,7 @@ def test_words_begin_at_the_left_and_numbers_end_at_the_right(files: dict[str, b
     assert '<td class="word">–</td><td class="words"></td>' in page
 
 
-def test_a_page_refers_to_its_own_files_alone(files: dict[str, bytes]) -> None:
+def test_a_page_refers_to_its_own_files_alone(files):
     page = files["index.html"].decode()
     linked = re.findall(r'(?:src|href|srcset)="([^"]*)"', page)
     names = {link for link in linked if not link.startswith("#")}
@@ -119,7 +117,7 @@ def test_a_page_refers_to_its_own_files_alone(files: dict[str, bytes]) -> None:
     assert "prefers-color-scheme: dark" in page
 
 
-def test_numbers_trace_to_artifacts(files: dict[str, bytes]) -> None:
+def test_numbers_trace_to_artifacts(files):
     page = files["index.html"].decode()
     assert 'title="evaluate/0a evaluate/1b"' in page
     assert "<code>evaluate/0a</code>" in page
@@ -135,7 +133,7 @@ def test_numbers_trace_to_artifacts(files: dict[str, bytes]) -> None:
     assert second["agreement"] == second["artifacts"] == ""
 
 
-def test_what_is_said(files: dict[str, bytes]) -> None:
+def test_what_is_said(files):
     page = files["index.html"].decode()
     assert "x: no space left" in page
     assert "1 agrees, 1 not decided, 1 holds" in page
@@ -148,10 +146,9 @@ def test_what_is_said(files: dict[str, bytes]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("printed", "half"),
-    [(0.986, 0.0005), (0.1603, 0.00005), (0.81, 0.0005), (0.5, 0.0005)],
+    ("printed", "half"), [(0.986, 0.0005), (0.1603, 0.00005), (0.81, 0.0005), (0.5, 0.0005)]
 )
-def test_rounding(printed: float, half: float) -> None:
+def test_rounding(printed, half):
     assert rounding_of(printed) == pytest.approx(half)
 
 
@@ -166,11 +163,11 @@ def test_rounding(printed: float, half: float) -> None:
         (0.97, 0.9854, "lower"),
     ],
 )
-def test_agreement(low: float, high: float, word: str) -> None:
+def test_agreement(low, high, word):
     assert agreement(0.986, Interval((low + high) / 2, low, high)) == word
 
 
-def test_what_is_refused() -> None:
+def test_what_is_refused():
     with pytest.raises(InputError, match="has 1 cells; give 2"):
         ResultTable("t", "", ["a", "b"], [Row("r", [Value(1)])])
     with pytest.raises(InputError, match="items are named"):
@@ -182,6 +179,6 @@ def test_what_is_refused() -> None:
         )
 
 
-def test_errata_that_are_used_are_listed_in_order(reproduction: Reproduction) -> None:
+def test_errata_that_are_used_are_listed_in_order(reproduction):
     assert reproduction.errata == [1, 8]
     assert list(ERRATA) == list(range(1, 24))

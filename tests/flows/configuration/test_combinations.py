@@ -25,7 +25,7 @@ def cprl(experiment: Any) -> Any:
     return experiment.protocols["instance"].methods["cprl"]
 
 
-def test_every_combination_in_the_order_of_its_values(source: str) -> None:
+def test_every_combination_in_the_order_of_its_values(source):
     sweep = read_sweep(source, ["n_atoms=[3, 5]", "cprl.alpha=[0.1, 0.01, 1]"], ["beta=2"])
     assert [(axis.option, axis.values) for axis in sweep.axes] == [
         ("n_atoms", (3, 5)),
@@ -38,7 +38,7 @@ def test_every_combination_in_the_order_of_its_values(source: str) -> None:
     assert str(sweep.combinations[1]) == "n_atoms=3, cprl.alpha=0.01"
 
 
-def test_overrides_make_the_experiment(source: str) -> None:
+def test_overrides_make_the_experiment(source):
     sweep = read_sweep(source, ["features.sketch.crop=[null, [0, 0, 20, 20]]"], ["seeds=[4]"])
     for combination in sweep.combinations:
         assert load_experiment(source, combination.overrides) == combination.experiment
@@ -50,7 +50,7 @@ def test_overrides_make_the_experiment(source: str) -> None:
     assert sweep.axes[0].values == (None, [0, 0, 20, 20])
 
 
-def test_shares_of_both_sides_span_a_surface(source: str) -> None:
+def test_shares_of_both_sides_span_a_surface(source):
     sweep = read_sweep(source, ["sketch.rho=[0.1, 0.3]", "image.rho=[0.3, 1]"])
     assert [(axis.option, axis.values) for axis in sweep.axes] == [
         ("sketch.rho", (0.1, 0.3)),
@@ -61,7 +61,7 @@ def test_shares_of_both_sides_span_a_surface(source: str) -> None:
     assert pairs == [(0.1, 0.3), (0.1, 1.0), (0.3, 0.3), (0.3, 1.0)]
 
 
-def test_values_are_those_that_the_experiment_reads(source: str) -> None:
+def test_values_are_those_that_the_experiment_reads(source):
     """YAML takes 1e-3 for a text."""
     sweep = read_sweep(source, ["alpha=[1e-3, 0.1, 1]"])
     assert sweep.axes[0].values == (0.001, 0.1, 1.0)
@@ -79,10 +79,7 @@ def test_values_are_those_that_the_experiment_reads(source: str) -> None:
     ("option", "values"),
     [
         ("regularizer=[A, B]", ("A", "B")),
-        (
-            "dataset.root=['a #2', '2024', émoji 😀]",
-            ("a #2", "2024", "émoji 😀"),
-        ),
+        ("dataset.root=['a #2', '2024', émoji 😀]", ("a #2", "2024", "émoji 😀")),
         ("whiten=[true, false]", (True, False)),
         ("workers=[null, 2]", (None, 2)),
         ("description=['null', \"it's\"]", ("null", "it's")),
@@ -90,7 +87,7 @@ def test_values_are_those_that_the_experiment_reads(source: str) -> None:
         (" alpha = [0.1]", (0.1,)),
     ],
 )
-def test_values_of_any_kind(option: str, values: Any, source: str) -> None:
+def test_values_of_any_kind(option, values, source):
     sweep = read_sweep(source, [option])
     assert sweep.axes[0].values == values
     assert len(sweep.combinations) == len(values)
@@ -99,7 +96,7 @@ def test_values_of_any_kind(option: str, values: Any, source: str) -> None:
         assert roots == list(values)
 
 
-def test_combinations_have_a_name_of_their_own(source: str) -> None:
+def test_combinations_have_a_name_of_their_own(source):
     sweep = read_sweep(source, ["n_atoms=[3]", "instance.methods.cprl.alpha=[0.1]"])
     assert sweep.experiment == "tiny"
     assert sweep.name == "tiny-sweep-n_atoms-instance-methods-cprl-alpha"
@@ -144,17 +141,17 @@ def test_combinations_have_a_name_of_their_own(source: str) -> None:
         ),
     ],
 )
-def test_what_is_refused(options: list[str], message: str, source: str) -> None:
+def test_what_is_refused(options, message, source):
     with pytest.raises(InputError, match=message):
         read_sweep(source, options)
 
 
-def test_values_may_be_possible_only_together(source: str) -> None:
+def test_values_may_be_possible_only_together(source):
     sweep = read_sweep(source, ["regularizer=[A]", "selection=[relaxed, binary]"])
     assert len(sweep.combinations) == 2
 
 
-def test_the_score_must_be_one_of_every_combination(source: str) -> None:
+def test_the_score_must_be_one_of_every_combination(source):
     assert read_sweep(source, ["n_atoms=[3]"], score="map").score == "map"
     assert read_sweep(source, ["n_atoms=[3]"], score="rank_2").score == "rank_2"
     with pytest.raises(InputError, match=r"--score rank_5 is not one of rank_1, rank_2, map; .*"):
@@ -164,7 +161,7 @@ def test_the_score_must_be_one_of_every_combination(source: str) -> None:
         read_sweep(source, ["ranks=[[5], [1]]"], score="rank_5")
 
 
-def test_trouble_with_the_experiment_itself_is_told_as_for_a_run(source: str) -> None:
+def test_trouble_with_the_experiment_itself_is_told_as_for_a_run(source):
     for overrides in (["alhpa=1"], ["rho=2"]):
         with pytest.raises(InputError) as of_run:
             load_experiment(source, overrides)

@@ -16,7 +16,7 @@ from flows.configuration.load import load_experiment, option_paths, packaged_exp
 from flows.configuration.options import documented_parameters
 
 
-def test_every_option_there_is_has_a_meaning() -> None:
+def test_every_option_there_is_has_a_meaning():
     sections = all_options()
     assert [(s, row) for s, rows in sections.items() for row in rows if not row[2]] == []
     titles = "\n".join(sections)
@@ -30,7 +30,7 @@ def test_every_option_there_is_has_a_meaning() -> None:
         assert f"protocols.NAME.split (rule: {rule})" in sections
 
 
-def test_defaults_and_choices() -> None:
+def test_defaults_and_choices():
     sections = all_options()
     rows = {
         (place, name): (default, meaning)
@@ -64,11 +64,11 @@ def test_defaults_and_choices() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(packaged_experiments()))
-def test_options_of_an_experiment_are_those_that_can_be_set(name: str) -> None:
+def test_options_of_an_experiment_are_those_that_can_be_set(name):
     assert_options_are_those_that_can_be_set(load_experiment(name, ["seeds=[4]"]))
 
 
-def test_published_scores_are_options() -> None:
+def test_published_scores_are_options():
     published = "{source: x, score: map, values: {cprl: 0.5, cprl_a: 0.4}}"
     experiment = load_experiment("emoji", ["seeds=[4]", f"instance.published={published}"])
     assert_options_are_those_that_can_be_set(experiment)
@@ -96,7 +96,7 @@ def prefixes(path: str) -> list[str]:
     return [".".join(parts[:n]) for n in range(1, len(parts) + 1)]
 
 
-def test_meanings_come_from_docstrings_of_a_class_and_its_bases() -> None:
+def test_meanings_come_from_docstrings_of_a_class_and_its_bases():
     class Base:
         """A base.
 

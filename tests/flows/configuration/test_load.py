@@ -55,7 +55,7 @@ def at(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", PACKAGED)
-def test_packaged_experiment_loads(name: str) -> None:
+def test_packaged_experiment_loads(name):
     experiment = load_experiment(name)
     assert experiment.name == name
     assert Experiment.model_validate(experiment.model_dump(mode="json")) == experiment
@@ -67,7 +67,7 @@ def test_packaged_experiment_loads(name: str) -> None:
             EXTRACTORS[extractor.registered_name](**extractor.arguments())
 
 
-def test_packaged_experiments_include_the_embedded_one() -> None:
+def test_packaged_experiments_include_the_embedded_one():
     assert "emoji" in PACKAGED
     assert set(load_experiment("emoji").protocols) == {"instance", "category"}
 
@@ -120,9 +120,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("path", "value", "field", "shown"), WRONG)
-def test_errors_name_field_and_value(
-    path: str, value: Any, field: str, shown: str, configuration: Any, load: Load
-) -> None:
+def test_errors_name_field_and_value(path, value, field, shown, configuration, load):
     at(configuration, path, value)
     with pytest.raises(InputError) as caught:
         load()
@@ -162,18 +160,13 @@ PUBLISHED = {"source": "Table 1", "score": "rank_1", "values": {"cprl": 0.986}}
     ],
     ids=str,
 )
-def test_published_scores_must_fit_their_protocol(
-    changes: dict[str, Any],
-    message: str,
-    configuration: Any,
-    load: Load,
-) -> None:
+def test_published_scores_must_fit_their_protocol(changes, message, configuration, load):
     at(configuration, "protocols.instance.published", {**PUBLISHED, **changes})
     with pytest.raises(InputError, match=message):
         load()
 
 
-def test_published_scores_are_read(configuration: Any, load: Load) -> None:
+def test_published_scores_are_read(configuration, load):
     at(configuration, "protocols.instance.published", PUBLISHED)
     protocols = load("values.cprl=1").protocols
     published = protocols["instance"].published
@@ -194,7 +187,7 @@ def test_published_scores_are_read(configuration: Any, load: Load) -> None:
     load()
 
 
-def test_what_a_class_refuses_is_told_in_its_words(configuration: Any, load: Load) -> None:
+def test_what_a_class_refuses_is_told_in_its_words(configuration, load):
     at(configuration, "protocols.instance.methods.cprl.alpha", -1)
     with pytest.raises(InputError) as caught:
         load()
@@ -203,7 +196,7 @@ def test_what_a_class_refuses_is_told_in_its_words(configuration: Any, load: Loa
     ]
 
 
-def test_every_error_is_told_at_once(configuration: Any, load: Load) -> None:
+def test_every_error_is_told_at_once(configuration, load):
     at(configuration, "block_rows", 0)
     at(configuration, "curriculum.rho", 2)
     del configuration["features"]
@@ -217,7 +210,7 @@ def test_every_error_is_told_at_once(configuration: Any, load: Load) -> None:
     ]
 
 
-def test_an_unknown_experiment_lists_those_there_are(tmp_path: Path) -> None:
+def test_an_unknown_experiment_lists_those_there_are(tmp_path):
     with pytest.raises(
         InputError, match=r"'emojis' is neither one of .*emoji.* nor a \.yaml.*'emoji'\?"
     ):
@@ -230,7 +223,7 @@ def test_an_unknown_experiment_lists_those_there_are(tmp_path: Path) -> None:
     "where",
     ["tcp://h:8786", "tcp://[::1]:8786", "ssh://h", "ssh://me@h:22,h2,you@h3", "tcp://h", "slurm"],
 )
-def test_addresses_of_clusters(where: str) -> None:
+def test_addresses_of_clusters(where):
     assert load_experiment("emoji", [f"cluster={where}"]).compute.cluster == where
 
 
@@ -238,12 +231,12 @@ def test_addresses_of_clusters(where: str) -> None:
     "where",
     ["tcp://", "tcp://h:99999", "tcp://h:0", "tcp://h:x", "tcp://a,b", "ssh://h,:22", "udp://h:1"],
 )
-def test_wrong_addresses_of_clusters(where: str) -> None:
+def test_wrong_addresses_of_clusters(where):
     with pytest.raises(InputError, match=r"compute\.cluster: cluster '.*must be local, slurm, "):
         load_experiment("emoji", [f"cluster={where}"])
 
 
-def test_an_encrypted_address_needs_its_files() -> None:
+def test_an_encrypted_address_needs_its_files():
     given = ["cluster=tls://h:8786", "tls.ca=ca.pem", "tls.certificate=c.pem"]
     with pytest.raises(InputError, match=r"cluster 'tls://h:8786' needs tls\.private_key"):
         load_experiment("emoji", given)
@@ -252,20 +245,18 @@ def test_an_encrypted_address_needs_its_files() -> None:
 
 
 @pytest.mark.parametrize("text", ["- a\n- b\n", "", "emoji"])
-def test_a_file_must_hold_a_mapping(text: str, write: Callable[[Any], str]) -> None:
+def test_a_file_must_hold_a_mapping(text, write):
     with pytest.raises(InputError, match="must hold a mapping of options, not"):
         load_experiment(write(text))
 
 
-def test_broken_yaml_is_located(write: Callable[[Any], str]) -> None:
+def test_broken_yaml_is_located(write):
     with pytest.raises(InputError, match=r"(?s)experiment\.yaml is not valid YAML: .*line 2"):
         load_experiment(write("name: [a\nb: c"))
 
 
 @pytest.mark.parametrize(("text", "line"), [("{0}block_rows: 7\n", 0), ("{0}", 3)])
-def test_a_key_given_twice_is_located(
-    text: str, line: int, configuration: dict[str, Any], write: Callable[[Any], str]
-) -> None:
+def test_a_key_given_twice_is_located(text, line, configuration, write):
     dumped = yaml.safe_dump(configuration, sort_keys=False)
     if line:
         dumped = dumped.replace("features:", "dataset: {name: emoji}\nfeatures:")
@@ -273,9 +264,7 @@ def test_a_key_given_twice_is_located(
         load_experiment(write(text.format(dumped)))
 
 
-def test_merged_keys_may_be_given_again(
-    configuration: dict[str, Any], write: Callable[[Any], str]
-) -> None:
+def test_merged_keys_may_be_given_again(configuration, write):
     text = yaml.safe_dump(configuration, sort_keys=False)
     text = text.replace("cprl:", "cprl: &first").replace(
         "centred_cosine: null", "other: {<<: *first, method: cprl, alpha: 0.5}"
@@ -286,7 +275,7 @@ def test_merged_keys_may_be_given_again(
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-def test_a_file_in_another_encoding_is_named(encoding: str, tmp_path: Path) -> None:
+def test_a_file_in_another_encoding_is_named(encoding, tmp_path):
     file = tmp_path / "experiment.yaml"
     file.write_bytes("name: tiny  # für alle".encode(encoding))
     with pytest.raises(InputError, match=r"experiment\.yaml is not UTF-8 text"):
@@ -294,9 +283,7 @@ def test_a_file_in_another_encoding_is_named(encoding: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("typed", ["2024", "no", "my pictures #2", "[a", "a: b", "1e3"])
-def test_names_and_paths_are_taken_as_typed(
-    typed: str, configuration: dict[str, Any], write: Callable[[Any], str]
-) -> None:
+def test_names_and_paths_are_taken_as_typed(typed, configuration, write):
     experiment = load_experiment(
         write(configuration), [f"root={typed}", f"images={typed}", f"pairs={typed}"]
     )
@@ -304,9 +291,7 @@ def test_names_and_paths_are_taken_as_typed(
     assert (data.root, data.images, data.pairs) == (Path(typed), typed, Path(typed))
 
 
-def test_names_and_paths_may_be_quoted_or_null(
-    configuration: dict[str, Any], write: Callable[[Any], str]
-) -> None:
+def test_names_and_paths_may_be_quoted_or_null(configuration, write):
     file = write(at(configuration, "dataset.pairs", "pairs.csv"))
     experiment = load_experiment(file, ["pairs=null", "root='a # b'"])
     assert (experiment.dataset.pairs, experiment.dataset.root) == (None, Path("a # b"))
@@ -316,12 +301,7 @@ def test_names_and_paths_may_be_quoted_or_null(
         load_experiment(file, ["root=\udcff"])
 
 
-def test_relative_paths_start_at_the_file(
-    configuration: dict[str, Any],
-    write: Callable[[Any], str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_relative_paths_start_at_the_file(configuration, write, tmp_path, monkeypatch):
     at(configuration, "dataset.root", "my pictures")
     at(configuration, "dataset.pairs", "pairs.csv")
     file = write(configuration)
@@ -336,9 +316,7 @@ def test_relative_paths_start_at_the_file(
     assert load_experiment(write(absolute)).dataset.root == tmp_path / "there"
 
 
-def test_overrides_by_ending_set_every_match(
-    configuration: dict[str, Any], write: Callable[[Any], str]
-) -> None:
+def test_overrides_by_ending_set_every_match(configuration, write):
     file = write(configuration)
     experiment = load_experiment(file, ["seeds=[5]", "cprl.alpha=0.5", "rho=1"])
     assert [p.split.seeds for p in experiment.protocols.values()] == [(5,), (5,)]
@@ -346,9 +324,7 @@ def test_overrides_by_ending_set_every_match(
     assert experiment.curriculum.rho == 1
 
 
-def test_an_exact_path_sets_that_option_alone(
-    configuration: dict[str, Any], write: Callable[[Any], str]
-) -> None:
+def test_an_exact_path_sets_that_option_alone(configuration, write):
     # `name` ends many paths, and is one itself.
     experiment = load_experiment(write(configuration), ["name=other", "instance.split.seeds=[7]"])
     assert experiment.name == "other"
@@ -357,7 +333,7 @@ def test_an_exact_path_sets_that_option_alone(
     assert experiment.protocols["category"].split.seeds == (0, 1)
 
 
-def test_options_that_the_file_leaves_out_can_be_set(configuration: Any, load: Load) -> None:
+def test_options_that_the_file_leaves_out_can_be_set(configuration, load):
     del configuration["report"]
     del configuration["protocols"]["category"]["methods"]["class_cca"]["n_directions"]
     experiment = load("report.seed=3", "n_directions=3")
@@ -365,9 +341,7 @@ def test_options_that_the_file_leaves_out_can_be_set(configuration: Any, load: L
     assert experiment.protocols["category"].methods["class_cca"].n_directions == 3
 
 
-def test_overrides_apply_in_order(
-    configuration: dict[str, Any], write: Callable[[Any], str]
-) -> None:
+def test_overrides_apply_in_order(configuration, write):
     file = write(configuration)
     assert load_experiment(file, ["rho=0.1", "rho=0.2"]).curriculum.rho == 0.2
     changed = load_experiment(file, ["features.sketch={name: hog}"])
@@ -376,16 +350,12 @@ def test_overrides_apply_in_order(
     assert load_experiment(file, ["description=a=b"]).protocols["instance"].description == "a=b"
 
 
-def test_a_list_of_names_is_a_list(
-    configuration: dict[str, Any], write: Callable[[Any], str]
-) -> None:
+def test_a_list_of_names_is_a_list(configuration, write):
     changed = load_experiment(write(configuration), ["directives=[--mem=4G, --exclusive]"])
     assert changed.compute.slurm.directives == ("--mem=4G", "--exclusive")
 
 
-def test_an_ending_that_only_one_role_has_chooses_an_extractor(
-    configuration: Any, load: Load
-) -> None:
+def test_an_ending_that_only_one_role_has_chooses_an_extractor(configuration, load):
     configuration["features"]["sketch"] = {"name": "pixels"}
     score = configuration["curriculum"]["sketch"]["name"]
     overrides = ["features.sketch.name=hog", "sketch.rho=0.5"]
@@ -398,9 +368,7 @@ def test_an_ending_that_only_one_role_has_chooses_an_extractor(
     assert changed.features.sketch.registered_name == "hog"
 
 
-def test_an_override_of_one_side_leaves_its_alias_alone(
-    configuration: dict[str, Any], write: Callable[[Any], str]
-) -> None:
+def test_an_override_of_one_side_leaves_its_alias_alone(configuration, write):
     """YAML's ``image: *same`` is the very object of ``sketch: &same``."""
     configuration["features"]["image"] = configuration["features"]["sketch"]
     text = yaml.safe_dump(configuration)
@@ -414,7 +382,7 @@ def test_an_override_of_one_side_leaves_its_alias_alone(
         assert (features.sketch.size, features.image.size) == sizes
 
 
-def test_the_packaged_text_is_not_changed_by_overrides() -> None:
+def test_the_packaged_text_is_not_changed_by_overrides():
     before = load_experiment("emoji")
     load_experiment("emoji", ["alpha=0.9", "name=x"])
     assert load_experiment("emoji") == before
@@ -437,26 +405,26 @@ def test_the_packaged_text_is_not_changed_by_overrides() -> None:
         ("protocols.instance.methods.cprl=3", r"cprl"),
     ],
 )
-def test_wrong_overrides(override: str, message: str, load: Load) -> None:
+def test_wrong_overrides(override, message, load):
     with pytest.raises(InputError, match=message):
         load(override)
 
 
-def test_every_option_can_be_named_by_its_path(configuration: dict[str, Any]) -> None:
+def test_every_option_can_be_named_by_its_path(configuration):
     paths = set(option_paths(Experiment.model_validate(configuration)))
     assert ("compute", "max_bad_share") in paths
     assert ("protocols", "instance", "methods", "cprl", "alpha") in paths
     assert () not in paths
 
 
-def test_configuration_is_frozen(configuration: dict[str, Any]) -> None:
+def test_configuration_is_frozen(configuration):
     experiment = Experiment.model_validate(configuration)
     with pytest.raises(ValidationError, match="frozen"):
         experiment.curriculum.rho = 0.5
     assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
 
 
-def test_schema_of_the_form_offers_every_registered_class() -> None:
+def test_schema_of_the_form_offers_every_registered_class():
     schema = Experiment.model_json_schema()
     assert schema["additionalProperties"] is False
     assert set(schema["required"]) == {"name", "dataset", "features", "protocols"}
@@ -474,7 +442,7 @@ def test_schema_of_the_form_offers_every_registered_class() -> None:
     assert (alpha["type"], alpha["default"]) == ("number", 0.05)
 
 
-def test_options_follow_a_constructor() -> None:
+def test_options_follow_a_constructor():
     class Thing:
         def __init__(self, *, size: int, where: Path, colour: str = "red") -> None: ...
 
@@ -489,7 +457,7 @@ def test_options_follow_a_constructor() -> None:
         model(name="other", size=3, where="a")
 
 
-def test_places_are_left_out_of_what_decides_the_result(configuration: dict[str, Any]) -> None:
+def test_places_are_left_out_of_what_decides_the_result(configuration):
     experiment = Experiment.model_validate(configuration)
     data = experiment.without_places()
     assert "compute" not in data
@@ -498,9 +466,7 @@ def test_places_are_left_out_of_what_decides_the_result(configuration: dict[str,
     assert str(experiment.dataset.root) not in str(data)
 
 
-def test_split_files_are_relative_to_the_yaml_file(
-    configuration: Any, load: Load, tmp_path: Path
-) -> None:
+def test_split_files_are_relative_to_the_yaml_file(configuration, load, tmp_path):
     split = {"rule": "file", "path": "splits/{seed}.json", "target": "groups"}
     at(configuration, "protocols.instance.split", split)
     protocol = load().protocols["instance"]
@@ -512,7 +478,7 @@ def test_split_files_are_relative_to_the_yaml_file(
 
 
 @pytest.mark.parametrize("amount", [-1, 0.0, 1.0, 1.5, -0.5, True])
-def test_amounts_of_counted_splits(amount: Any, configuration: Any, load: Load) -> None:
+def test_amounts_of_counted_splits(amount, configuration, load):
     split = {"rule": "counted", "train_images": amount, "test_sketches": 2}
     at(configuration, "protocols.category.split", split)
     with pytest.raises(InputError, match="train_images"):

@@ -39,9 +39,7 @@ def changes_of(item: Any, quick: bool) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", reproductions())
-def test_every_run_line_and_value_of_those_that_come_along_can_be(
-    name: str, tmp_path: Path
-) -> None:
+def test_every_run_line_and_value_of_those_that_come_along_can_be(name, tmp_path):
     options = load_reproduction(name)
     assert options.name == name
     assert options.dataset in DATASETS
@@ -84,7 +82,7 @@ def written(tmp_path: Path, **changes: Any) -> str:
     return str(path)
 
 
-def test_experiments_lie_beside_a_description(tmp_path: Path) -> None:
+def test_experiments_lie_beside_a_description(tmp_path):
     runs = {"cv": {"experiment": "own.yaml", "protocol": "category"}}
     assert load_reproduction(written(tmp_path, runs=runs)).runs["cv"].experiment == str(
         tmp_path / "own.yaml"
@@ -100,19 +98,18 @@ def test_experiments_lie_beside_a_description(tmp_path: Path) -> None:
         (table(lines={"a": {"title": "A", "errata": [99]}}), "erratum 99 is not known"),
         (
             table(
-                lines={"a": {"title": "A"}},
-                statements=[{"text": "", "first": "a", "second": "b"}],
+                lines={"a": {"title": "A"}}, statements=[{"text": "", "first": "a", "second": "b"}]
             ),
             "statement on b, which is no line",
         ),
     ],
 )
-def test_what_is_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_what_is_refused(changes, message, tmp_path):
     with pytest.raises(InputError, match=message):
         load_reproduction(written(tmp_path, **changes))
 
 
-def test_unknown_names(tmp_path: Path) -> None:
+def test_unknown_names(tmp_path):
     with pytest.raises(InputError, match=r"neither one of .*cufs"):
         load_reproduction("cusf")
     with pytest.raises(InputError, match="does not exist"):
@@ -123,7 +120,7 @@ def test_unknown_names(tmp_path: Path) -> None:
         chosen_items(options, ["tabel"])
 
 
-def test_items_of_other_descriptions_are_shown_whole(tmp_path: Path) -> None:
+def test_items_of_other_descriptions_are_shown_whole(tmp_path):
     options = load_reproduction(written(tmp_path, include={"cufs": ["table1", "costs"]}))
     cufs = load_reproduction("cufs")
     assert list(options.items) == ["table", "cufs_table1", "cufs_costs"]
@@ -142,7 +139,7 @@ def test_items_of_other_descriptions_are_shown_whole(tmp_path: Path) -> None:
         load_reproduction(written(tmp_path, include={"cusf": []}))
 
 
-def test_a_recorded_run_with_the_same_options_is_found() -> None:
+def test_a_recorded_run_with_the_same_options_is_found():
     experiment = load_experiment("emoji", ["seeds=[2, 0]"])
     whole = json.loads(load_experiment("emoji").model_dump_json())
     methods = whole["protocols"]["category"]["methods"]

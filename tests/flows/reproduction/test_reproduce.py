@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,7 @@ def training_here() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def description(
-    tmp_path_factory: pytest.TempPathFactory,
-    draw_pictures: Callable[..., Path],
-    make_experiment: Callable[..., dict[str, Any]],
-) -> Path:
+def description(tmp_path_factory, draw_pictures, make_experiment) -> Path:
     """A table, a sweep and a figure of one experiment; one run fails and one lacks its data."""
     folder = tmp_path_factory.mktemp("reproduced")
     experiment = make_experiment(draw_pictures(folder / "shapes"))
@@ -144,17 +140,13 @@ def reproduce(description: Path, place: Workspace, **changes: Any) -> Done:
 
 @pytest.fixture(scope="module")
 def done(
-    tmp_path_factory: pytest.TempPathFactory,
-    prefect_server: str,
-    inline_blocks_of_module: list[str],
-    training_here: None,
-    description: Path,
+    tmp_path_factory, prefect_server, inline_blocks_of_module, training_here, description
 ) -> Done:
     place = Workspace(tmp_path_factory.mktemp("done") / "workspace")
     return reproduce(description, place, quick=True)
 
 
-def test_what_fails_is_named_and_the_others_are_there(done: Done) -> None:
+def test_what_fails_is_named_and_the_others_are_there(done):
     assert done.state.is_failed()
     assert done.state.message == "failed: bad_curve"
     states = {name: item["state"] for name, item in done.summary["items"].items()}
@@ -173,7 +165,7 @@ def test_what_fails_is_named_and_the_others_are_there(done: Done) -> None:
     assert f"failed, bad_curve: {message}" in done.said
 
 
-def test_absent_data_are_told_on_their_line(done: Done) -> None:
+def test_absent_data_are_told_on_their_line(done):
     text = done.artifact.text("table1.csv")
     assert "data not present: `cppcl data status cufs`" in text
     assert not (done.workspace.data / "cufs").exists()
@@ -181,7 +173,7 @@ def test_absent_data_are_told_on_their_line(done: Done) -> None:
     assert [row.split(",")[0] for row in rows[1:]] == ["CPRL", "Cosine", "Gone", "Deep"]
 
 
-def test_quick_runs_the_quick_values_on_one_split(done: Done) -> None:
+def test_quick_runs_the_quick_values_on_one_split(done):
     assert "Quick: " in done.summary["notes"][0]
     rows = done.artifact.text("alpha_alpha.csv").splitlines()
     assert [row.split(",")[1] for row in rows[1:]] == ["0.01", "0.1"]
@@ -203,9 +195,7 @@ def test_quick_runs_the_quick_values_on_one_split(done: Done) -> None:
     assert "codes are shorter than 8 entries" in binary
 
 
-def test_numbers_are_those_of_the_experiment_run_alone(
-    done: Done, description: Path, run_plain: Callable[..., Any], workspace: Workspace
-) -> None:
+def test_numbers_are_those_of_the_experiment_run_alone(done, description, run_plain, workspace):
     chain = run_plain(str(description.parent / "tiny.yaml"), workspace, "seeds=[0]")
     metrics = chain.record.metrics(workspace.store)["instance"]
     first, second = done.artifact.text("table1.csv").splitlines()[1:3]
@@ -213,14 +203,14 @@ def test_numbers_are_those_of_the_experiment_run_alone(
     assert float(second.split(",")[3]) == pytest.approx(metrics["centred_cosine"]["map"])
 
 
-def test_a_second_one_takes_everything_from_the_store(done: Done, description: Path) -> None:
+def test_a_second_one_takes_everything_from_the_store(done, description):
     again = reproduce(description, done.workspace, quick=True)
     assert again.trained == []
     assert again.summary["cached"]
     assert again.summary["artifacts"] == done.summary["artifacts"]
 
 
-def test_its_record_keeps_all_that_it_was_made_from(done: Done) -> None:
+def test_its_record_keeps_all_that_it_was_made_from(done):
     records = done.workspace.run_records()
     (name, record) = next(item for item in records.items() if "items" in item[1])
     assert name.startswith("reproduce-small-quick-2")
@@ -229,7 +219,7 @@ def test_its_record_keeps_all_that_it_was_made_from(done: Done) -> None:
     assert set(map(str, done.artifact.inputs.values())) <= kept
 
 
-def test_some_items_alone(done: Done, description: Path) -> None:
+def test_some_items_alone(done, description):
     alone = reproduce(description, done.workspace, quick=True, items=["alpha"])
     assert alone.state.is_completed()
     assert list(alone.summary["items"]) == ["alpha"]

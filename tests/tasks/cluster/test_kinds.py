@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,7 +50,7 @@ export DASK_DISTRIBUTED__SCHEDULER__NO_WORKERS_TIMEOUT=120s
     ("name", "resource", "gpu"),
     [("cpu-1", "CPU", ""), ("gpu-0", "GPU", "\n#SBATCH --gres=gpu:a100:1")],
 )
-def test_the_script_of_a_slurm_job(name: str, resource: str, gpu: str) -> None:
+def test_the_script_of_a_slurm_job(name, resource, gpu):
     slurm = Slurm("long", "vision", "01:30:00", ("--exclusive",), ("--gres=gpu:a100:1",))
     script = kinds.job_script(
         wanted("slurm", gpu_workers=1, slurm=slurm), name, "tcp://10.0.0.1:8786"
@@ -60,7 +59,7 @@ def test_the_script_of_a_slurm_job(name: str, resource: str, gpu: str) -> None:
     assert script.strip() == expected.strip()
 
 
-def test_a_slurm_job_without_options_has_none() -> None:
+def test_a_slurm_job_without_options_has_none():
     script = kinds.job_script(wanted("slurm"), "cpu-0", "tcp://10.0.0.1:8786")
     assert "-p " not in script
     assert "-A " not in script
@@ -68,12 +67,12 @@ def test_a_slurm_job_without_options_has_none() -> None:
     assert "gres" not in script
 
 
-def test_slurm_workers_are_those_of_one_cluster() -> None:
+def test_slurm_workers_are_those_of_one_cluster():
     specification = kinds.slurm_specification(wanted("slurm", gpu_workers=3))
     assert list(specification) == ["cpu-0", "cpu-1", "gpu-0", "gpu-1", "gpu-2"]
 
 
-def test_the_manifest_of_kubernetes() -> None:
+def test_the_manifest_of_kubernetes():
     kubernetes = Kubernetes("registry.example/cppcl:1", "vision")
     there = wanted("kubernetes", gpu_workers=1, kubernetes=kubernetes)
     document = kinds.manifest(there)
@@ -105,7 +104,7 @@ def test_the_manifest_of_kubernetes() -> None:
     }
 
 
-def test_workers_go_round_the_hosts() -> None:
+def test_workers_go_round_the_hosts():
     there = replace(wanted("ssh://one,ann@two:2222", gpu_workers=1), workers=3)
     specification = kinds.ssh_specification(there)
     found = {
@@ -129,12 +128,12 @@ def test_workers_go_round_the_hosts() -> None:
 
 
 @pytest.mark.parametrize("where", ["ssh://", "ssh://one,", "ssh://one:x", "ssh://ann@"])
-def test_hosts_that_are_none_are_named(where: str) -> None:
+def test_hosts_that_are_none_are_named(where):
     with pytest.raises(InputError, match=r"compute\.cluster 'ssh://.*must be a host"):
         kinds.read_hosts(where)
 
 
-def test_one_worker_a_host_unless_told() -> None:
+def test_one_worker_a_host_unless_told():
     assert Cluster("ssh://one,two,three", None, "3GiB").workers == 3
     assert Cluster("ssh://one,two,three", 6, "3GiB").workers == 6
 
@@ -150,7 +149,7 @@ def test_one_worker_a_host_unless_told() -> None:
         ("tls://one:8786", False),
     ],
 )
-def test_addresses_are_found_and_others_started(where: str, started: bool) -> None:
+def test_addresses_are_found_and_others_started(where, started):
     assert kinds.is_started_here(where) is started
 
 
@@ -162,15 +161,13 @@ def test_addresses_are_found_and_others_started(where: str, started: bool) -> No
         ("ssh://one", "asyncssh", "ssh"),
     ],
 )
-def test_a_missing_extra_is_named(
-    where: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_extra_is_named(where, module, extra, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == module else 1)
     with pytest.raises(InputError, match=rf"{where}.*pip install 'cppcl\[{extra}\]'"):
         kinds.start(wanted(where))
 
 
-def test_options_come_from_the_configuration() -> None:
+def test_options_come_from_the_configuration():
     changes = [
         "compute.cluster=slurm",
         "compute.gpu_workers=2",
@@ -191,12 +188,12 @@ def test_options_come_from_the_configuration() -> None:
 @pytest.mark.parametrize(
     "where", ["lokal", "host:8786", "tcp://", "ftp://host", "slurm://x", "Kubernetes"]
 )
-def test_what_is_no_cluster_is_refused(where: str) -> None:
+def test_what_is_no_cluster_is_refused(where):
     with pytest.raises(InputError, match=r"compute\.cluster: cluster .* must be local, slurm"):
         load_experiment("emoji", [f"compute.cluster={where}"])
 
 
-def test_files_of_tls_are_asked_for(tmp_path: Path) -> None:
+def test_files_of_tls_are_asked_for(tmp_path):
     ca = tmp_path / "ca.pem"
     ca.write_text("x")
     assert kinds.security_of("tcp://one:8786", Tls()) is None
@@ -211,7 +208,7 @@ def test_files_of_tls_are_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.flow
-def test_a_scheduler_is_reached_by_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_is_reached_by_tls(tmp_path, monkeypatch):
     from distributed import LocalCluster
     from distributed.security import Security
 
@@ -237,7 +234,7 @@ def test_a_scheduler_is_reached_by_tls(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.flow
-def test_gpu_work_goes_to_gpu_workers_of_one_cluster(tmp_path: Path) -> None:
+def test_gpu_work_goes_to_gpu_workers_of_one_cluster(tmp_path):
     def where(job: int) -> str:
         from distributed import get_worker
 

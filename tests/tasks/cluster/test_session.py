@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,9 +46,7 @@ class Offering(Cluster):
         ([{}], "cpu", {}),
     ],
 )
-def test_blocks_ask_for_the_device_if_a_worker_has_it(
-    offers: list[dict[str, float]], device: str, expected: dict[str, float]
-) -> None:
+def test_blocks_ask_for_the_device_if_a_worker_has_it(offers, device, expected):
     assert Offering(*offers).resource(device) == expected
 
 
@@ -66,15 +62,13 @@ def test_blocks_ask_for_the_device_if_a_worker_has_it(
         ("local", [{"CPU": 1}, {"GPU": 1}], "gpu", 1),
     ],
 )
-def test_workers_are_counted_by_what_blocks_ask_for(
-    where: str, offers: list[dict[str, float]], device: str, expected: int
-) -> None:
+def test_workers_are_counted_by_what_blocks_ask_for(where, offers, device, expected):
     found = Offering(*offers)
     found.where, found.workers = where, 5  # of which one may be up
     assert found.n_workers(device) == expected
 
 
-def test_nothing_is_started_before_it_is_needed() -> None:
+def test_nothing_is_started_before_it_is_needed():
     with cluster_session("tcp://127.0.0.1:1") as outer:
         assert current_cluster() is outer
         with cluster_session() as inner:
@@ -83,18 +77,18 @@ def test_nothing_is_started_before_it_is_needed() -> None:
         assert current_cluster() is outer
 
 
-def test_extraction_without_a_session_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_extraction_without_a_session_says_what_to_do(monkeypatch):
     monkeypatch.setattr("tasks.cluster.session._sessions", [])
     with pytest.raises(RuntimeError, match="cluster_session"):
         current_cluster()
 
 
-def test_no_jobs_need_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_jobs_need_no_cluster(monkeypatch):
     monkeypatch.setattr("tasks.cluster.session._sessions", [])
     assert list(run_jobs(str, [], device="cpu", name="x", hint="")) == []
 
 
-def test_a_wrong_address_is_named() -> None:
+def test_a_wrong_address_is_named():
     with (
         cluster_session("carrier-pigeon://127.0.0.1:8786") as session,
         pytest.raises(InputError, match=r"compute\.cluster 'carrier-pigeon://127\.0\.0\.1:8786'"),
@@ -103,7 +97,7 @@ def test_a_wrong_address_is_named() -> None:
 
 
 @pytest.mark.flow
-def test_workers_have_the_memory_and_threads_that_were_declared(dask_cluster: Any) -> None:
+def test_workers_have_the_memory_and_threads_that_were_declared(dask_cluster):
     workers = dask_cluster.client().scheduler_info(n_workers=-1)["workers"].values()
     assert len(workers) == 2
     for worker in workers:
@@ -120,16 +114,14 @@ def test_workers_have_the_memory_and_threads_that_were_declared(dask_cluster: An
 
 
 @pytest.mark.flow
-def test_results_come_with_the_place_of_their_job(dask_cluster: Any) -> None:
+def test_results_come_with_the_place_of_their_job(dask_cluster):
     jobs = [f"{number:x}" for number in range(30)]  # more than are in flight at once
     done = run_jobs(partial(int, base=16), jobs, device="cpu", name="int", hint="")
     assert sorted(done) == [(number, number) for number in range(30)]
 
 
 @pytest.mark.flow
-def test_workers_extract_without_prefect(
-    dask_cluster: Any, workspace: Workspace, shapes: Path, extracting_here: Callable[[], Any]
-) -> None:
+def test_workers_extract_without_prefect(dask_cluster, workspace, shapes, extracting_here):
     def extract(place: Workspace) -> Any:
         table = fetch_data(
             workspace=place,
@@ -162,9 +154,7 @@ def test_workers_extract_without_prefect(
 
 
 @pytest.mark.flow
-def test_workers_elsewhere_are_asked_what_they_have(
-    dask_address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_elsewhere_are_asked_what_they_have(dask_address, monkeypatch):
     with cluster_session(dask_address) as session:
         session.client()  # they have what is here
     monkeypatch.setattr("importlib.metadata.version", lambda name: "99.0")
@@ -177,7 +167,7 @@ def test_workers_elsewhere_are_asked_what_they_have(
         session.client()
 
 
-def test_workers_without_cppcl_are_named() -> None:
+def test_workers_without_cppcl_are_named():
     class Client:
         def run(self, found: Any) -> dict[str, str]:
             return {"tcp://a": found(), "tcp://b": "cannot import it (No module named 'tasks')"}
@@ -191,7 +181,7 @@ def test_workers_without_cppcl_are_named() -> None:
 
 
 @pytest.mark.flow
-def test_every_message_of_a_worker_is_heard_in_order(dask_cluster: Any) -> None:
+def test_every_message_of_a_worker_is_heard_in_order(dask_cluster):
     def send_numbers(first: int) -> int:  # within the test: workers have no `tests` to import
         from tasks.cluster.jobs import send_event
 

@@ -95,7 +95,7 @@ def ssh_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshS
 
 
 @pytest.mark.flow
-def test_workers_on_hosts_of_ssh(ssh_server: SshServer) -> None:
+def test_workers_on_hosts_of_ssh(ssh_server):
     """Also where the log is silenced, as the command line does."""
     import dask
 

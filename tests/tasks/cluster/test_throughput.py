@@ -24,7 +24,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def test_rates_are_of_all_workers_and_of_each(clock: Clock) -> None:
+def test_rates_are_of_all_workers_and_of_each(clock):
     throughput = Throughput(100, clock)
     assert throughput.seconds_of_a_row is None
     for number in range(3):
@@ -39,7 +39,7 @@ def test_rates_are_of_all_workers_and_of_each(clock: Clock) -> None:
     assert str(throughput).startswith("0.002 a second, 8:20:00 to go")
 
 
-def test_notes_are_of_each_worker(clock: Clock) -> None:
+def test_notes_are_of_each_worker(clock):
     throughput = Throughput(100, clock)
     throughput.add(report(0, 5.0, "a", peak=7))
     throughput.add(report(1, 3.0, "b", peak=9))
@@ -67,7 +67,7 @@ def test_notes_are_of_each_worker(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize(("slow", "expected"), [(2.9, 0), (3.1, 1)])
-def test_a_straggler_takes_far_longer_than_most(slow: float, expected: int, clock: Clock) -> None:
+def test_a_straggler_takes_far_longer_than_most(slow, expected, clock):
     throughput = Throughput(100, clock)
     for number in range(6):
         throughput.add(report(number, 1.0, "a"))
@@ -75,7 +75,7 @@ def test_a_straggler_takes_far_longer_than_most(slow: float, expected: int, cloc
     assert throughput.stragglers == expected
 
 
-def test_short_blocks_do_not_straggle(clock: Clock) -> None:
+def test_short_blocks_do_not_straggle(clock):
     throughput = Throughput(100, clock)
     for number in range(6):
         throughput.add(report(number, 0.01, "a"))
@@ -83,7 +83,7 @@ def test_short_blocks_do_not_straggle(clock: Clock) -> None:
     assert throughput.stragglers == 0
 
 
-def test_nothing_done_is_told_without_a_rate(clock: Clock) -> None:
+def test_nothing_done_is_told_without_a_rate(clock):
     throughput = Throughput(100, clock)
     assert throughput.rate == 0
     assert throughput.seconds_left == float("inf")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from tasks.workspace import Workspace
@@ -12,10 +9,6 @@ from tests.tasks.conftest import Stages
 
 
 @pytest.fixture(scope="module")
-def stages(
-    tmp_path_factory: pytest.TempPathFactory,
-    draw_pictures: Callable[..., Path],
-    inline_blocks_of_module: list[str],
-) -> Stages:
+def stages(tmp_path_factory, draw_pictures, inline_blocks_of_module) -> Stages:
     folder = tmp_path_factory.mktemp("stages")
     return Stages(Workspace(folder / "workspace"), draw_pictures(folder / "shapes"))

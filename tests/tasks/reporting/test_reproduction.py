@@ -41,9 +41,7 @@ def lineage_of(stages: Any, evaluation: Reference) -> Lineage:
     return Lineage.of_evaluation(stages.workspace.store, evaluation)
 
 
-def test_binary_codes_are_learned_from_training_rows_of_both_modalities(
-    stages: Any, trained: dict[str, Reference]
-) -> None:
+def test_binary_codes_are_learned_from_training_rows_of_both_modalities(stages, trained):
     store, exact = stages.workspace.store, lineage_of(stages, trained["cprl"]).codes
     made = store.open(
         binary_codes_of(
@@ -72,7 +70,7 @@ def test_binary_codes_are_learned_from_training_rows_of_both_modalities(
     assert scored["counts"]["n_zero_queries"] <= zero
 
 
-def test_times_of_a_query_are_measured_once(stages: Any, trained: dict[str, Reference]) -> None:
+def test_times_of_a_query_are_measured_once(stages, trained):
     first, second = (
         time_of_a_query(workspace=stages.workspace, evaluation=trained["cosine"]) for _ in range(2)
     )
@@ -108,9 +106,7 @@ def rows_in(stages: Any, result: StageResult, name: str) -> list[dict[str, str]]
     return rows_of(stages.workspace.store.open(result.reference).text(name))
 
 
-def test_a_table_holds_what_the_evaluations_hold(
-    stages: Any, trained: dict[str, Reference]
-) -> None:
+def test_a_table_holds_what_the_evaluations_hold(stages, trained):
     store = stages.workspace.store
     result = render(stages, table_item(trained))
     first, second, quoted = rows_in(stages, result, "table1.csv")
@@ -133,7 +129,7 @@ def test_a_table_holds_what_the_evaluations_hold(
     assert f"{found.mean:+.4f}" in claim["measured"]
 
 
-def test_it_is_rendered_to_the_same_bytes(stages: Any, trained: dict[str, Reference]) -> None:
+def test_it_is_rendered_to_the_same_bytes(stages, trained):
     store = stages.workspace.store
     items = all_items(stages, trained)
     first = store.open(render(stages, *items).reference)
@@ -146,7 +142,7 @@ def test_it_is_rendered_to_the_same_bytes(stages: Any, trained: dict[str, Refere
     assert {name: after.bytes(name) for name in after.names} == before
 
 
-def test_what_its_key_depends_on(stages: Any, trained: dict[str, Reference]) -> None:
+def test_what_its_key_depends_on(stages, trained):
     item = table_item(trained)
     other = line("b", "CPRL", trained["cosine"], printed=0.5)
     changed = [
@@ -214,10 +210,7 @@ def all_items(stages: Any, trained: dict[str, Reference]) -> list[MeasuredItem]:
         "costs": ({"score": "map", "printed": {"CPRL": "27 min"}}, methods),
         "retrieval_time": (
             {"score": "map"},
-            [
-                Series("CPRL", [trained["cprl"]], {"note": ""}, [timed]),
-                methods[1],
-            ],
+            [Series("CPRL", [trained["cprl"]], {"note": ""}, [timed]), methods[1]],
         ),
         "precision_recall": ({"score": "map"}, methods),
         "per_category": ({"score": "map", "claims": {}}, methods),
@@ -239,7 +232,7 @@ def all_items(stages: Any, trained: dict[str, Reference]) -> list[MeasuredItem]:
     return [table_item(trained), *items]
 
 
-def test_every_kind(stages: Any, trained: dict[str, Reference]) -> None:
+def test_every_kind(stages, trained):
     result = render(stages, *all_items(stages, trained))
     store = stages.workspace.store
     artifact = store.open(result.reference)
@@ -292,7 +285,7 @@ def test_every_kind(stages: Any, trained: dict[str, Reference]) -> None:
         assert str(key) in page
 
 
-def test_what_is_missing_is_said(stages: Any, trained: dict[str, Reference]) -> None:
+def test_what_is_missing_is_said(stages, trained):
     missing = Series("CPRL", [], {"note": ""}, missing="data not present")
     kinds = KINDS.keys() - {"scores", "binary_codes", "sensitivity", "surface"}
     options = {"score": "map", "printed": {}, "claims": {}}

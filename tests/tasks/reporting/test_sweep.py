@@ -44,9 +44,7 @@ def render(stages: Any, scores: dict[int, Scores], **changes: Any) -> StageResul
     return sweep_of_experiment(workspace=stages.workspace, scores=scores, **given | changes)
 
 
-def test_the_table_holds_the_scores_of_the_evaluations(
-    stages: Any, scores: dict[int, Scores]
-) -> None:
+def test_the_table_holds_the_scores_of_the_evaluations(stages, scores):
     store = stages.workspace.store
     artifact = store.open(render(stages, scores).reference)
     assert artifact.names == ["sweep.csv", "sweep.html", "sweep.json", "sweep.png"]
@@ -65,7 +63,7 @@ def test_the_table_holds_the_scores_of_the_evaluations(
     assert float(lines[0]["mean"]) != float(lines[1]["mean"])
 
 
-def test_what_its_key_depends_on(stages: Any, scores: dict[int, Scores]) -> None:
+def test_what_its_key_depends_on(stages, scores):
     def here(scores: dict[int, Scores] = scores, **changes: Any) -> StageResult:
         return render(stages, scores, **{"experiment": "keys", **changes})
 
@@ -92,28 +90,25 @@ def test_what_its_key_depends_on(stages: Any, scores: dict[int, Scores]) -> None
     }
 
 
-def test_a_combination_that_was_not_run_is_missing(stages: Any, scores: dict[int, Scores]) -> None:
+def test_a_combination_that_was_not_run_is_missing(stages, scores):
     axes = [Axis("crop", (None, [1, 2])), ATOMS]
     artifact = stages.workspace.store.open(
         render(stages, {1: scores[0], 2: scores[1]}, axes=axes).reference
     )
     document = artifact.json("sweep.json")
-    assert document["missing"] == [
-        {"crop": None, "n_atoms": 3},
-        {"crop": [1, 2], "n_atoms": 4},
-    ]
+    assert document["missing"] == [{"crop": None, "n_atoms": 3}, {"crop": [1, 2], "n_atoms": 4}]
     assert document["rows"][0]["values"] == {"crop": None, "n_atoms": 4}
     assert document["rows"][2]["values"] == {"crop": [1, 2], "n_atoms": 3}
 
 
-def test_a_score_that_is_not_known_is_named(stages: Any, scores: dict[int, Scores]) -> None:
+def test_a_score_that_is_not_known_is_named(stages, scores):
     with pytest.raises(InputError, match=r"score='rank_9' .*'cprl' .*rank_1, rank_2, map"):
         render(stages, scores, score="rank_9")
     with pytest.raises(StageNotStoredError, match="'sweep'"):
         render(stages, scores, experiment="not run", mode="require")
 
 
-def test_evaluations_are_those_of_a_report_in_the_order_of_its_splits(stages: Any) -> None:
+def test_evaluations_are_those_of_a_report_in_the_order_of_its_splits(stages):
     """More than ten, whose names do not sort by number, and names that begin alike."""
     store = stages.workspace.store
     made = [Recipe("evaluate", str(number)).reference for number in range(16)]
@@ -126,8 +121,5 @@ def test_evaluations_are_those_of_a_report_in_the_order_of_its_splits(stages: An
 
     report = store.get_or_create(recipe, write).artifact.reference
     found = evaluations_behind(store, report, {"p": ["cprl"], "p 1": ["cprl_a", "cprl"]})
-    assert found == {
-        "p": {"cprl": [made[14]]},
-        "p 1": {"cprl_a": made[12:14], "cprl": made[:12]},
-    }
+    assert found == {"p": {"cprl": [made[14]]}, "p 1": {"cprl_a": made[12:14], "cprl": made[:12]}}
     assert list(found["p 1"]) == ["cprl_a", "cprl"]

@@ -40,9 +40,7 @@ def training_ids(stages: Any, modality: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("form", "kind"), [("all", AllPairs), ("chain", Chain)])
-def test_pairs_that_are_not_listed_come_back_from_the_store(
-    stages: Any, form: str, kind: type
-) -> None:
+def test_pairs_that_are_not_listed_come_back_from_the_store(stages, form, kind):
     store = stages.workspace.store
     reference = build(stages, pair_form=form)
     samples = open_pictures(store, stages.table).table
@@ -65,7 +63,7 @@ def test_pairs_that_are_not_listed_come_back_from_the_store(
     assert counts["image"]["hinges"] == everything.n_pairs
 
 
-def test_options_of_one_side_hold_for_it_alone(stages: Any) -> None:
+def test_options_of_one_side_hold_for_it_alone(stages):
     store = stages.workspace.store
     mixed = store.open(
         build(stages, sketch_rho=0.2, image_rho=1.0, image_delta=1.0, sketch_source="scores")
@@ -80,7 +78,7 @@ def test_options_of_one_side_hold_for_it_alone(stages: Any) -> None:
     assert 0 < sizes[0] < sizes[1]
 
 
-def test_a_learner_trains_by_pairs_that_are_not_listed(stages: Any) -> None:
+def test_a_learner_trains_by_pairs_that_are_not_listed(stages):
     options = {
         "n_atoms": 4,
         "n_rounds": 3,
@@ -99,7 +97,7 @@ def test_a_learner_trains_by_pairs_that_are_not_listed(stages: Any) -> None:
 
 
 @pytest.mark.parametrize("form", ["sampled", "all"])
-def test_answers_take_part_by_their_content(stages: Any, tmp_path: Path, form: str) -> None:
+def test_answers_take_part_by_their_content(stages, tmp_path, form):
     store = stages.workspace.store
     first, second, third = training_ids(stages, "sketch")[:3]
     head = "sample_a,sample_b,easier\n"
@@ -139,7 +137,7 @@ def test_answers_take_part_by_their_content(stages: Any, tmp_path: Path, form: s
     assert build(stages, {"sketch": moved}, **sources) != both
 
 
-def test_answers_about_test_pictures_are_left_out_and_said(stages: Any, tmp_path: Path) -> None:
+def test_answers_about_test_pictures_are_left_out_and_said(stages, tmp_path):
     samples = open_pictures(stages.workspace.store, stages.table).table
     tested = [
         i for i in samples.column("ids", "sketch") if i not in training_ids(stages, "sketch")
@@ -156,14 +154,14 @@ def test_answers_about_test_pictures_are_left_out_and_said(stages: Any, tmp_path
     assert any("none of the 1 answers" in str(line) for line in said)
 
 
-def test_a_wrong_table_of_answers_is_named(stages: Any, tmp_path: Path) -> None:
+def test_a_wrong_table_of_answers_is_named(stages, tmp_path):
     table = tmp_path / "answers.csv"
     table.write_text("sample_a,sample_b,easier\nx,y,maybe\n")
     with pytest.raises(InputError, match=r"answers\.csv, line 2: easier='maybe'"):
         build(stages, {"sketch": table}, sketch_source="both")
 
 
-def test_hashed_pairs_go_by_the_ids_of_training_pictures(stages: Any) -> None:
+def test_hashed_pairs_go_by_the_ids_of_training_pictures(stages):
     store = stages.workspace.store
     reference = build(stages, pair_form="hashed", rho=0.5, seed=3)
     samples = open_pictures(store, stages.table).table

@@ -13,7 +13,6 @@ from storage import DamagedArtifactError, Recipe, StoreAccessError, Writer
 from tasks.progress import Progress, listening, log, tell
 from tasks.stages.contract import StageNotStoredError, produce, stage_task, worth_a_retry
 from tasks.stages.names import DESCRIPTIONS, STAGES
-from tasks.workspace import Workspace
 
 
 def failed(error: Exception) -> State:
@@ -36,7 +35,7 @@ def failed(error: Exception) -> State:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_wrong_input_is_not_tried_again(error: Exception) -> None:
+def test_wrong_input_is_not_tried_again(error):
     assert not worth_a_retry(None, None, failed(error))
 
 
@@ -45,19 +44,19 @@ def test_wrong_input_is_not_tried_again(error: Exception) -> None:
     [OSError(5, "Input/output error"), ConnectionError("scheduler"), TimeoutError("nfs")],
     ids=lambda error: type(error).__name__,
 )
-def test_trouble_of_the_machine_is_tried_again(error: Exception) -> None:
+def test_trouble_of_the_machine_is_tried_again(error):
     assert worth_a_retry(None, None, failed(error))
 
 
-def test_a_full_disk_is_not_tried_again() -> None:
+def test_a_full_disk_is_not_tried_again():
     assert not worth_a_retry(None, None, failed(StoreAccessError("disk full")))
 
 
-def test_a_completed_task_is_not_tried_again() -> None:
+def test_a_completed_task_is_not_tried_again():
     assert not worth_a_retry(None, None, Completed(data=1))
 
 
-def test_task_is_named_cached_only_on_a_hit(workspace: Workspace) -> None:
+def test_task_is_named_cached_only_on_a_hit(workspace):
     recipe = Recipe("split", "1", {"seed": 0})
 
     def stage(mode: Any = "reuse") -> Any:
@@ -73,7 +72,7 @@ def test_task_is_named_cached_only_on_a_hit(workspace: Workspace) -> None:
     assert (task.retries, task.persist_result) == (2, False)
 
 
-def test_failed_computation_publishes_nothing(workspace: Workspace) -> None:
+def test_failed_computation_publishes_nothing(workspace):
     recipe = Recipe("split", "1", {})
 
     def create(writer: Writer) -> None:
@@ -85,7 +84,7 @@ def test_failed_computation_publishes_nothing(workspace: Workspace) -> None:
     assert workspace.store.find(recipe.reference) is None
 
 
-def test_listeners_hear_only_within_their_block() -> None:
+def test_listeners_hear_only_within_their_block():
     heard: list[Any] = []
     with listening(heard.append, heard.append):
         tell(Progress("train", "cprl", 1, 2))
@@ -95,7 +94,7 @@ def test_listeners_hear_only_within_their_block() -> None:
     assert heard == [Progress("train", "cprl", 1, 2), "hello"]
 
 
-def test_every_stage_is_described() -> None:
+def test_every_stage_is_described():
     assert tuple(DESCRIPTIONS) == STAGES
     assert STAGES[0] == "fetch"
     assert STAGES[-1] == "report"

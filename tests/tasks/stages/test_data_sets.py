@@ -59,7 +59,7 @@ def split(workspace: Workspace, table: Reference, protocol: str) -> Reference:
     ).reference
 
 
-def test_a_folder_becomes_a_table(workspace: Workspace, root: Path) -> None:
+def test_a_folder_becomes_a_table(workspace, root):
     told: list[str] = []
     with listening(on_message=told.append):
         table = fetch(workspace, root)
@@ -70,15 +70,13 @@ def test_a_folder_becomes_a_table(workspace: Workspace, root: Path) -> None:
     assert any("18 of 84" in line for line in told)
 
 
-def test_the_key_does_not_tell_where_it_lies(workspace: Workspace, root: Path) -> None:
+def test_the_key_does_not_tell_where_it_lies(workspace, root):
     given = fetch(workspace, root)
     DATASETS["qmul-test"]().add(workspace.data, root)
     assert fetch(workspace, None) == given
 
 
-def test_the_shared_folder_is_used(
-    workspace: Workspace, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_shared_folder_is_used(workspace, root, tmp_path, monkeypatch):
     monkeypatch.setenv("CPPCL_DATA", str(tmp_path / "shared"))
     assert workspace.published_data == tmp_path / "shared"
     DATASETS["qmul-test"]().add(workspace.published_data, root)
@@ -86,9 +84,7 @@ def test_the_shared_folder_is_used(
     assert open_pictures(workspace.store, table).root == tmp_path / "shared" / "qmul-test"
 
 
-def test_missing_data_is_not_worth_a_retry(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_data_is_not_worth_a_retry(workspace, monkeypatch):
     told: list[Any] = []
     monkeypatch.setattr("cppcl.datasets.published.published_set.obtain", refuse)
     with (
@@ -103,7 +99,7 @@ def refuse(*arguments: object) -> None:
     raise DataUnavailableError("no network")
 
 
-def test_downloads_are_shown_in_megabytes() -> None:
+def test_downloads_are_shown_in_megabytes():
     from tasks.stages.fetch import listener
 
     told: list[Progress] = []
@@ -116,7 +112,7 @@ def test_downloads_are_shown_in_megabytes() -> None:
     ]
 
 
-def test_split_of_counts(workspace: Workspace, root: Path) -> None:
+def test_split_of_counts(workspace, root):
     table = fetch(workspace, root)
     rows = open_split(workspace.store, split(workspace, table, "half"))
     ids = np.array(open_pictures(workspace.store, table).table.column("ids", "sketch"))
@@ -125,9 +121,7 @@ def test_split_of_counts(workspace: Workspace, root: Path) -> None:
     assert (len(rows.train_images), len(rows.test_images)) == (9, 9)
 
 
-def test_split_of_a_file_is_keyed_on_what_it_says(
-    workspace: Workspace, root: Path, tmp_path: Path
-) -> None:
+def test_split_of_a_file_is_keyed_on_what_it_says(workspace, root, tmp_path):
     table = fetch(workspace, root)
     samples = open_pictures(workspace.store, table).table
     document = {

@@ -62,12 +62,7 @@ def spoil(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:60])
 
 
-def test_rows_are_the_pictures_in_order(
-    extract: Callable[..., StageResult],
-    workspace: Workspace,
-    shapes: Path,
-    inline_blocks: list[str],
-) -> None:
+def test_rows_are_the_pictures_in_order(extract, workspace, shapes, inline_blocks):
     from cppcl.pictures.decoding import decode_picture
 
     result = extract()
@@ -94,27 +89,17 @@ def test_rows_are_the_pictures_in_order(
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_key_holds_every_parameter(
-    change: dict[str, Any], extract: Callable[..., StageResult], inline_blocks: list[str]
-) -> None:
+def test_key_holds_every_parameter(change, extract, inline_blocks):
     assert extract().reference != extract(**change).reference
 
 
-def test_key_holds_neither_spelling_nor_tolerance(
-    extract: Callable[..., StageResult], inline_blocks: list[str]
-) -> None:
+def test_key_holds_neither_spelling_nor_tolerance(extract, inline_blocks):
     first = extract()
     assert extract(options={"size": (8, 8), "color": "gray"}).reference == first.reference
     assert extract(max_bad_share=0.9).reference == first.reference
 
 
-def test_bad_picture_keeps_its_row_and_is_named(
-    extract: Callable[..., StageResult],
-    workspace: Workspace,
-    shapes: Path,
-    inline_blocks: list[str],
-    said: list[str],
-) -> None:
+def test_bad_picture_keeps_its_row_and_is_named(extract, workspace, shapes, inline_blocks, said):
     whole = workspace.store.open(extract().reference).array("features")
     spoil(shapes / "sketches/square/1.png")
     result = extract(max_bad_share=0.1)
@@ -130,12 +115,7 @@ def test_bad_picture_keeps_its_row_and_is_named(
     assert "sketches/square/1.png: " in message
 
 
-def test_skipped_pictures_are_named_again_when_stored(
-    extract: Callable[..., StageResult],
-    shapes: Path,
-    inline_blocks: list[str],
-    said: list[str],
-) -> None:
+def test_skipped_pictures_are_named_again_when_stored(extract, shapes, inline_blocks, said):
     spoil(shapes / "sketches/square/1.png")
     extract()
     said.clear()
@@ -143,12 +123,7 @@ def test_skipped_pictures_are_named_again_when_stored(
     assert "sketches/square/1.png" in "\n".join(said)
 
 
-def test_too_many_bad_pictures_fail_but_are_kept(
-    extract: Callable[..., StageResult],
-    workspace: Workspace,
-    shapes: Path,
-    inline_blocks: list[str],
-) -> None:
+def test_too_many_bad_pictures_fail_but_are_kept(extract, workspace, shapes, inline_blocks):
     for number in range(3):
         spoil(shapes / f"sketches/square/{number}.png")
     # A share of exactly 3/12 is allowed, and 3/12 is more than 0.2.
@@ -167,14 +142,8 @@ def test_too_many_bad_pictures_fail_but_are_kept(
 
 
 def test_new_pictures_cost_only_themselves(
-    extract: Callable[..., StageResult],
-    workspace: Workspace,
-    shapes: Path,
-    draw_pictures: Callable[..., Path],
-    inline_blocks: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    extract, workspace, shapes, draw_pictures, inline_blocks, monkeypatch, tmp_path
+):
     described: list[int] = []
     transform = Pixels.transform
 
@@ -218,13 +187,8 @@ def test_new_pictures_cost_only_themselves(
 
 
 def test_a_failed_row_is_not_copied(
-    extract: Callable[..., StageResult],
-    workspace: Workspace,
-    shapes: Path,
-    draw_pictures: Callable[..., Path],
-    inline_blocks: list[str],
-    tmp_path: Path,
-) -> None:
+    extract, workspace, shapes, draw_pictures, inline_blocks, tmp_path
+):
     spoil(shapes / "sketches/square/1.png")
     extract()
     more = draw_pictures(tmp_path / "more", per_class=1, first=8)
@@ -236,12 +200,7 @@ def test_a_failed_row_is_not_copied(
     assert list(artifact.json("failures.json")) == ["sketches/square/1.png"]
 
 
-def test_a_mended_picture_is_tried_again(
-    extract: Callable[..., StageResult],
-    workspace: Workspace,
-    shapes: Path,
-    inline_blocks: list[str],
-) -> None:
+def test_a_mended_picture_is_tried_again(extract, workspace, shapes, inline_blocks):
     victim = shapes / "sketches/square/1.png"
     whole = victim.read_bytes()
     spoil(victim)
@@ -255,13 +214,8 @@ def test_a_mended_picture_is_tried_again(
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_a_picture_that_changes_is_not_stored_as_what_it_was(
-    broken: bool,
-    extract: Callable[..., StageResult],
-    workspace: Workspace,
-    shapes: Path,
-    inline_blocks: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    broken, extract, workspace, shapes, inline_blocks, monkeypatch
+):
     """Else its features would be found again, by their sha256, whenever the old one is back."""
     victim, other = shapes / "sketches/square/2.png", shapes / "sketches/circle/0.png"
     whole = victim.read_bytes()
@@ -283,12 +237,8 @@ def test_a_picture_that_changes_is_not_stored_as_what_it_was(
 
 
 def test_a_picture_that_vanishes_is_not_stored_as_bad(
-    extract: Callable[..., StageResult],
-    workspace: Workspace,
-    shapes: Path,
-    inline_blocks: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    extract, workspace, shapes, inline_blocks, monkeypatch
+):
     """A folder that is not mounted any more says nothing about its pictures."""
     victim, away = shapes / "sketches/square/2.png", shapes / "away.png"
     open_pictures = tasks.stages.extract.open_pictures
@@ -309,13 +259,8 @@ def test_a_picture_that_vanishes_is_not_stored_as_bad(
 
 
 def test_an_interrupted_extraction_keeps_failures_of_finished_blocks(
-    extract: Callable[..., StageResult],
-    workspace: Workspace,
-    shapes: Path,
-    inline_blocks: list[str],
-    said: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    extract, workspace, shapes, inline_blocks, said, monkeypatch
+):
     spoil(shapes / "sketches/circle/1.png")
     transform = Pixels.transform
 
@@ -336,11 +281,7 @@ def test_an_interrupted_extraction_keeps_failures_of_finished_blocks(
     assert np.flatnonzero(~usable_rows(artifact)).tolist() == [1]
 
 
-def test_rows_are_copied_only_from_the_same_extractor(
-    extract: Callable[..., StageResult],
-    workspace: Workspace,
-    inline_blocks: list[str],
-) -> None:
+def test_rows_are_copied_only_from_the_same_extractor(extract, workspace, inline_blocks):
     extract()
     for change in ({"longest_side": 30}, {"options": {"size": [4, 16]}}):
         inline_blocks.clear()
@@ -349,9 +290,7 @@ def test_rows_are_copied_only_from_the_same_extractor(
         assert len(inline_blocks) == 12
 
 
-def test_forced_extraction_copies_nothing(
-    extract: Callable[..., StageResult], workspace: Workspace, inline_blocks: list[str]
-) -> None:
+def test_forced_extraction_copies_nothing(extract, workspace, inline_blocks):
     extract()
     extract(block_rows=3)
     assert len(inline_blocks) == 12
@@ -361,13 +300,8 @@ def test_forced_extraction_copies_nothing(
 
 
 def test_rows_that_the_extractor_refuses_are_named(
-    extract: Callable[..., StageResult],
-    workspace: Workspace,
-    shapes: Path,
-    draw_pictures: Callable[..., Path],
-    inline_blocks: list[str],
-    tmp_path: Path,
-) -> None:
+    extract, workspace, shapes, draw_pictures, inline_blocks, tmp_path
+):
     small = draw_pictures(tmp_path / "small", per_class=1, side=20)
     shutil.copy(small / "sketches/circle/0.png", shapes / "sketches/circle/2.png")
     artifact = workspace.store.open(
@@ -381,7 +315,7 @@ def test_rows_that_the_extractor_refuses_are_named(
     assert np.flatnonzero(~usable_rows(artifact)).tolist() == [2]
 
 
-def test_only_samples_at_fault_are_refused() -> None:
+def test_only_samples_at_fault_are_refused():
     calls: list[int] = []
 
     class Picky:
@@ -413,7 +347,7 @@ def test_only_samples_at_fault_are_refused() -> None:
     ],
     ids=["killed", "without the package"],
 )
-def test_trouble_of_workers_is_told_with_its_mend(error: Exception, message: str) -> None:
+def test_trouble_of_workers_is_told_with_its_mend(error, message):
     class Future:
         def result(self) -> Any:
             raise error
@@ -422,7 +356,7 @@ def test_trouble_of_workers_is_told_with_its_mend(error: Exception, message: str
         result_of(Future(), "tcp://far:1", MEND)
 
 
-def test_progress_is_told(extract: Callable[..., StageResult], inline_blocks: list[str]) -> None:
+def test_progress_is_told(extract, inline_blocks):
     heard: list[Progress] = []
     with listening(on_progress=heard.append):
         extract()
@@ -433,9 +367,7 @@ def test_progress_is_told(extract: Callable[..., StageResult], inline_blocks: li
     assert (last.stage, last.cached, last.finished) == ("extract", True, True)
 
 
-def test_damage_in_an_artifact_is_named_when_it_is_used(
-    extract: Callable[..., StageResult], workspace: Workspace, inline_blocks: list[str]
-) -> None:
+def test_damage_in_an_artifact_is_named_when_it_is_used(extract, workspace, inline_blocks):
     artifact = workspace.store.open(extract().reference)
     chunk = artifact.path / "arrays/features/c.1.0"
     data = bytearray(chunk.read_bytes())
@@ -447,9 +379,7 @@ def test_damage_in_an_artifact_is_named_when_it_is_used(
     assert workspace.store.verify() == []
 
 
-def test_notes_hold_options_that_make_the_extractor(
-    extract: Callable[..., StageResult], workspace: Workspace, inline_blocks: list[str]
-) -> None:
+def test_notes_hold_options_that_make_the_extractor(extract, workspace, inline_blocks):
     artifact = workspace.store.open(extract().reference)
     assert artifact.run["notes"]["options"] == {"size": [8, 8]}
     assert artifact.parameters["options"] == json.loads(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,15 +30,11 @@ def fetch(
 
 def split(workspace: Workspace, table: Reference, seed: int = 0, n_train: int = 7) -> StageResult:
     return split_table(
-        workspace=workspace,
-        table=table,
-        rule="instance",
-        options={"n_train": n_train},
-        seed=seed,
+        workspace=workspace, table=table, rule="instance", options={"n_train": n_train}, seed=seed
     )
 
 
-def test_table_is_made_once(workspace: Workspace, shapes: Path) -> None:
+def test_table_is_made_once(workspace, shapes):
     first, second = fetch(workspace, shapes), fetch(workspace, shapes)
     assert (first.cached, second.cached) == (False, True)
     assert first.reference == second.reference
@@ -50,7 +45,7 @@ def test_table_is_made_once(workspace: Workspace, shapes: Path) -> None:
     assert pictures.findings == ()
 
 
-def test_required_table_must_be_stored(workspace: Workspace, shapes: Path) -> None:
+def test_required_table_must_be_stored(workspace, shapes):
     with pytest.raises(StageNotStoredError, match=r"'fetch' .* --from fetch"):
         fetch(workspace, shapes, "require")
     made = fetch(workspace, shapes)
@@ -59,7 +54,7 @@ def test_required_table_must_be_stored(workspace: Workspace, shapes: Path) -> No
     )
 
 
-def test_forced_table_is_made_anew(workspace: Workspace, shapes: Path) -> None:
+def test_forced_table_is_made_anew(workspace, shapes):
     first = fetch(workspace, shapes)
     path = workspace.store.path(first.reference)
     before = path.stat().st_ino
@@ -70,9 +65,7 @@ def test_forced_table_is_made_anew(workspace: Workspace, shapes: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["reuse", "require", "force"])
-def test_a_moved_folder_is_found_in_every_mode(
-    mode: Mode, workspace: Workspace, shapes: Path
-) -> None:
+def test_a_moved_folder_is_found_in_every_mode(mode, workspace, shapes):
     first = fetch(workspace, shapes)
     moved = shapes.rename(shapes.with_name("moved"))
     again = fetch(workspace, moved, mode)
@@ -80,7 +73,7 @@ def test_a_moved_folder_is_found_in_every_mode(
     assert open_pictures(workspace.store, again.reference).root == moved
 
 
-def test_table_is_keyed_on_content_and_labels(workspace: Workspace, shapes: Path) -> None:
+def test_table_is_keyed_on_content_and_labels(workspace, shapes):
     before = fetch(workspace, shapes)
     (shapes / "images/circle").rename(shapes / "images/disc")
     (shapes / "sketches/circle").rename(shapes / "sketches/disc")
@@ -91,12 +84,12 @@ def test_table_is_keyed_on_content_and_labels(workspace: Workspace, shapes: Path
     assert fetch(workspace, shapes) == StageResult(before.reference, True, pytest.approx(0, abs=5))
 
 
-def test_missing_folder_is_named(workspace: Workspace, tmp_path: Path) -> None:
+def test_missing_folder_is_named(workspace, tmp_path):
     with pytest.raises(InputError, match="nowhere' is not a folder"):
         fetch(workspace, tmp_path / "nowhere")
 
 
-def test_split_divides_groups(workspace: Workspace, shapes: Path) -> None:
+def test_split_divides_groups(workspace, shapes):
     table = fetch(workspace, shapes).reference
     made = split(workspace, table)
     assert not made.cached
@@ -113,9 +106,7 @@ def test_split_divides_groups(workspace: Workspace, shapes: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [{"seed": 1}, {"n_train": 6}])
-def test_split_is_keyed_on_its_options(
-    change: dict[str, Any], workspace: Workspace, shapes: Path
-) -> None:
+def test_split_is_keyed_on_its_options(change, workspace, shapes):
     table = fetch(workspace, shapes).reference
     before = split(workspace, table)
     after = split(workspace, table, **change)
@@ -123,7 +114,7 @@ def test_split_is_keyed_on_its_options(
     assert not after.cached
 
 
-def test_impossible_split_leaves_nothing_published(workspace: Workspace, shapes: Path) -> None:
+def test_impossible_split_leaves_nothing_published(workspace, shapes):
     table = fetch(workspace, shapes).reference
     with pytest.raises(InputError, match="n_train is 12"):
         split(workspace, table, n_train=12)

@@ -50,12 +50,8 @@ def found(place: Workspace, finished_run: Any) -> list[str]:
 
 
 def test_only_new_and_changed_pictures_are_extracted(
-    place: Workspace,
-    folder: Path,
-    update: Callable[..., IndexUpdate],
-    inline_blocks: list[str],
-    finished_run: Any,
-) -> None:
+    place, folder, update, inline_blocks, finished_run
+):
     first = update()
     assert (first.pictures, first.extracted, len(first.added)) == (9, 9, 9)
     assert len(inline_blocks) == 9
@@ -85,9 +81,7 @@ def test_only_new_and_changed_pictures_are_extracted(
     assert (record["index"]["added"], record["index"]["removed"]) == (2, 2)
 
 
-def test_what_has_not_changed_leaves_no_new_record(
-    place: Workspace, update: Callable[..., IndexUpdate], inline_blocks: list[str]
-) -> None:
+def test_what_has_not_changed_leaves_no_new_record(place, update, inline_blocks):
     first = update()
     records = len(place.run_records())
     again = update()
@@ -98,8 +92,8 @@ def test_what_has_not_changed_leaves_no_new_record(
 
 
 def test_a_folder_that_is_as_it_was_before_is_found_as_it_is_now(
-    place: Workspace, folder: Path, update: Callable[..., IndexUpdate], finished_run: Any
-) -> None:
+    place, folder, update, finished_run
+):
     first = update()
     shutil.move(folder / "circle", folder.parent / "circle")
     assert update().key != first.key
@@ -109,8 +103,8 @@ def test_a_folder_that_is_as_it_was_before_is_found_as_it_is_now(
 
 
 def test_a_broken_picture_is_skipped_and_read_again_when_it_is_mended(
-    place: Workspace, folder: Path, update: Callable[..., IndexUpdate], finished_run: Any
-) -> None:
+    place, folder, update, finished_run
+):
     good = (folder / "circle" / "20.png").read_bytes()
     (folder / "circle" / "20.png").write_bytes(good[: len(good) // 2])
     broken = update(max_bad_share=0.5)
@@ -122,12 +116,7 @@ def test_a_broken_picture_is_skipped_and_read_again_when_it_is_mended(
     assert "circle/20.png" in found(place, finished_run)
 
 
-def test_the_old_state_is_found_until_the_new_one_is_whole(
-    place: Workspace,
-    folder: Path,
-    update: Callable[..., IndexUpdate],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_old_state_is_found_until_the_new_one_is_whole(place, folder, update, monkeypatch):
     first = update()
     Image.new("RGB", (40, 40), "red").save(folder / "new.png")
     record_run = Workspace.record_run
@@ -145,9 +134,7 @@ def test_the_old_state_is_found_until_the_new_one_is_whole(
     assert update().key == place.find_model("shelf").key != first.key
 
 
-def test_a_folder_that_changes_while_it_is_read_is_read_again(
-    folder: Path, update: Callable[..., IndexUpdate], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_changes_while_it_is_read_is_read_again(folder, update, monkeypatch):
     index_folder, calls = tasks.stages.index.index_folder, []
 
     def change(**arguments: Any) -> Any:
@@ -168,9 +155,7 @@ def test_a_folder_that_changes_while_it_is_read_is_read_again(
         update()
 
 
-def test_an_index_follows_the_promoted_model(
-    place: Workspace, update: Callable[..., IndexUpdate], inline_blocks: list[str]
-) -> None:
+def test_an_index_follows_the_promoted_model(place, update, inline_blocks):
     name, record = place.find_run("tiny", "encode")
     served = Reference("encode", record["artifacts"]["encode"])
     other = next(r for r in place.store.references("encode") if r != served)
@@ -187,18 +172,12 @@ def test_an_index_follows_the_promoted_model(
 
 
 @pytest.mark.parametrize("name", ["tiny", "a b", "../x", "abcdef12", ""])
-def test_names_that_are_refused(name: str, update: Callable[..., IndexUpdate]) -> None:
+def test_names_that_are_refused(name, update):
     with pytest.raises(InputError, match="name"):
         update(name=name)
 
 
-def test_the_command_names_an_index(
-    place: Workspace,
-    folder: Path,
-    cppcl: Callable[..., Any],
-    finished_run: Any,
-    inline_blocks: list[str],
-) -> None:
+def test_the_command_names_an_index(place, folder, cppcl, finished_run, inline_blocks):
     result = cppcl("index", "tiny", folder, "--name", "shelf", "--workspace", place.root)
     assert result.code == 0, result.stderr
     assert "index shelf: 9 pictures; 9 added" in result.stderr

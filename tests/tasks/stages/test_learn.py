@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from inspect import signature
 from pathlib import Path
 from typing import Any, Self
@@ -107,13 +107,11 @@ def spoil(path: Path) -> None:
     ],
     ids=str,
 )
-def test_key_holds_options_and_pictures(change: dict[str, Any], learning: Learning) -> None:
+def test_key_holds_options_and_pictures(change, learning):
     assert learning.learn().reference != learning.learn(**change).reference
 
 
-def test_key_and_content_hold_neither_names_nor_the_split(
-    learning: Learning, workspace: Workspace, tmp_path: Path
-) -> None:
+def test_key_and_content_hold_neither_names_nor_the_split(learning, workspace, tmp_path):
     """Two data sets with the same training pictures share what is learned, in any order."""
     first = learning.learn()
     assert learning.learn().cached
@@ -140,9 +138,7 @@ def test_key_and_content_hold_neither_names_nor_the_split(
     assert store.open(again.reference).manifest == workspace.store.open(first.reference).manifest
 
 
-def test_bad_training_pictures_are_passed_over(
-    learning: Learning, workspace: Workspace, shapes: Path
-) -> None:
+def test_bad_training_pictures_are_passed_over(learning, workspace, shapes):
     bad, *good = learning.paths("train_sketches")
     spoil(shapes / bad)
     said: list[str] = []
@@ -165,7 +161,7 @@ def test_bad_training_pictures_are_passed_over(
     assert usable_rows(extracted).sum() == 11
 
 
-def test_nothing_can_be_learned_from_no_pictures(learning: Learning, shapes: Path) -> None:
+def test_nothing_can_be_learned_from_no_pictures(learning, shapes):
     nothing = {"rule": "counted", "options": {"train_sketches": 0, "train_images": 2}}
     with pytest.raises(
         InputError, match=r"sketch lks: no sketch .* learn_from: image, or learned"
@@ -180,8 +176,8 @@ def test_nothing_can_be_learned_from_no_pictures(learning: Learning, shapes: Pat
 
 @pytest.mark.parametrize(("gone", "message"), [(True, "not there any"), (False, "has changed")])
 def test_pictures_that_change_meanwhile_are_not_learned_from(
-    gone: bool, message: str, learning: Learning, shapes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    gone, message, learning, shapes, monkeypatch
+):
     """Else what they were would be said to have taught what they are."""
     victim = shapes / learning.paths("train_sketches")[3]
     other = shapes / learning.paths("test_sketches")[0]
@@ -201,8 +197,8 @@ def test_pictures_that_change_meanwhile_are_not_learned_from(
 
 
 def test_pictures_are_held_one_at_a_time_and_can_be_read_again(
-    learning: Learning, inline_blocks: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    learning, inline_blocks, monkeypatch
+):
     passes: list[list[int]] = []
 
     def fit(self: Lks, pictures: Iterable[Any]) -> Self:  # type: ignore[misc]
@@ -217,9 +213,7 @@ def test_pictures_are_held_one_at_a_time_and_can_be_read_again(
     assert passes == [[1, 2, 3, 4, 5, 6, 7]] * 2
 
 
-def test_learning_leaves_the_extractor_of_a_process_as_it_is(
-    shapes: Path, learning: Learning, workspace: Workspace
-) -> None:
+def test_learning_leaves_the_extractor_of_a_process_as_it_is(shapes, learning, workspace):
     """Workers keep extractors: one for each thing that was learned, none changed by learning."""
     one, two = learning.learn().reference, learning.learn({"seed": 1}).reference
     store = str(workspace.store.root)
@@ -240,13 +234,8 @@ def test_learning_leaves_the_extractor_of_a_process_as_it_is(
 
 
 def test_new_pictures_cost_only_themselves(
-    learning: Learning,
-    workspace: Workspace,
-    shapes: Path,
-    draw_pictures: Callable[..., Path],
-    inline_blocks: list[str],
-    tmp_path: Path,
-) -> None:
+    learning, workspace, shapes, draw_pictures, inline_blocks, tmp_path
+):
     one, two = learning.learn().reference, learning.learn({"seed": 1}).reference
     learning.extract(one)
     more = draw_pictures(tmp_path / "more", per_class=1, first=8)
@@ -261,12 +250,7 @@ def test_new_pictures_cost_only_themselves(
     assert np.abs(other.array("features") - artifact.array("features")).max() > 0.1
 
 
-def test_an_interrupted_extraction_goes_on(
-    learning: Learning,
-    workspace: Workspace,
-    inline_blocks: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_interrupted_extraction_goes_on(learning, workspace, inline_blocks, monkeypatch):
     learned = learning.learn().reference
     inline_blocks.clear()
     transform = Lks.transform
@@ -287,9 +271,7 @@ def test_an_interrupted_extraction_goes_on(
     np.testing.assert_array_equal(artifact.array("features"), again.array("features"))
 
 
-def test_an_extractor_that_learns_needs_what_it_learned(
-    learning: Learning, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_extractor_that_learns_needs_what_it_learned(learning, monkeypatch):
     with pytest.raises(InputError, match=r"'lks' learns .* run the stage 'learn' first"):
         learning.extract(None)
     learned = learning.learn().reference
@@ -305,7 +287,7 @@ def test_an_extractor_that_learns_needs_what_it_learned(
     assert learning.extract(learned, options={**NUMBERS, "blocks": 3})
 
 
-def test_keys_of_what_learns_nothing_are_as_before(learning: Learning) -> None:
+def test_keys_of_what_learns_nothing_are_as_before(learning):
     result = learning.extract(None, extractor="pixels", options={"size": [8, 8]})
     expected = Recipe(
         "extract",
@@ -322,9 +304,7 @@ def test_keys_of_what_learns_nothing_are_as_before(learning: Learning) -> None:
     assert result.reference == expected.reference
 
 
-def test_a_key_stands_for_what_it_learned_alone(
-    learning: Learning, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_stands_for_what_it_learned_alone(learning, workspace, monkeypatch):
     learned = learning.learn().reference
     for key in (learned.key, learned.key[:10], str(learned)):
         assert find_learned(workspace.store, key, "lks") == learned
@@ -341,12 +321,8 @@ SMALL = {"n_keyshapes": 6, "n_nearest": 2, "blocks": 2, "n_words": 60, "weightin
 
 @pytest.mark.parametrize("name", sorted(n for n, e in EXTRACTORS.items() if e.learns))
 def test_every_extractor_that_learns_does_so_here(
-    name: str,
-    workspace: Workspace,
-    tmp_path: Path,
-    draw_pictures: Callable[..., Path],
-    inline_blocks: list[str],
-) -> None:
+    name, workspace, tmp_path, draw_pictures, inline_blocks
+):
     """By pictures that are read anew in each pass, and out of the store."""
     learning = Learning(workspace, draw_pictures(tmp_path / "few", per_class=1))
     known = signature(EXTRACTORS[name]).parameters

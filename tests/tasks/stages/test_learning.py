@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from tasks.samples import open_curriculum, open_pictures, open_split, targets, u
 from tasks.stages.encode import encode_features
 from tasks.stages.evaluate import open_test_set
 from tasks.stages.train import open_method
-from tasks.workspace import Workspace
 
 CPRL = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 4, "initialization": {"n_initial_rounds": 2}}
 
@@ -27,7 +25,7 @@ CPRL = {"n_atoms": 4, "alpha": 0.01, "n_rounds": 4, "initialization": {"n_initia
 SIDES = ("sketch", "image")
 
 
-def test_pairs_come_from_the_scores_of_training_rows(stages: Any) -> None:
+def test_pairs_come_from_the_scores_of_training_rows(stages):
     store = stages.workspace.store
     artifact = store.open(stages.curricula())
     rows = open_split(store, stages.split)
@@ -50,7 +48,7 @@ def test_pairs_come_from_the_scores_of_training_rows(stages: Any) -> None:
         np.testing.assert_array_equal(pairs, expected.pairs)
 
 
-def test_pairs_are_renumbered_without_skipped_samples(workspace: Workspace) -> None:
+def test_pairs_are_renumbered_without_skipped_samples(workspace):
     pairs = np.array([[0, 1], [1, 2], [2, 4], [4, 3], [3, 0]], dtype=np.int64)
 
     def create(writer: Writer) -> None:
@@ -68,7 +66,7 @@ def test_pairs_are_renumbered_without_skipped_samples(workspace: Workspace) -> N
     assert images.pairs.shape == (0, 2)
 
 
-def test_skipped_pictures_take_no_part(broken_stages: Any) -> None:
+def test_skipped_pictures_take_no_part(broken_stages):
     store = broken_stages.workspace.store
     rows = open_split(store, broken_stages.split)
     sketches = usable_rows(store.open(broken_stages.features["sketch"]))
@@ -99,9 +97,7 @@ def test_skipped_pictures_take_no_part(broken_stages: Any) -> None:
     assert counts["n_without_relevant"] == 1
 
 
-def test_features_and_labels_of_the_rows_that_train(
-    broken_stages: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_features_and_labels_of_the_rows_that_train(broken_stages, monkeypatch):
     from cppcl.baselines.direct import CentredCosine
 
     given: list[Any] = []
@@ -128,22 +124,17 @@ def test_features_and_labels_of_the_rows_that_train(
     assert len(given[3]) == 7
 
 
-def test_a_trained_method_codes_as_it_did(stages: Any) -> None:
+def test_a_trained_method_codes_as_it_did(stages):
     store = stages.workspace.store
     reference = stages.train("cprl", CPRL, stages.curricula())
     codes = store.open(stages.encode(reference))
     method = open_method(store, reference)
-    for modality, encode in (
-        ("sketch", method.encode_sketches),
-        ("image", method.encode_images),
-    ):
+    for modality, encode in (("sketch", method.encode_sketches), ("image", method.encode_images)):
         features = store.open(stages.features[modality]).array("features")
         np.testing.assert_array_equal(codes.array(f"{modality}_codes"), encode(features))
 
 
-def test_codes_do_not_depend_on_rows_at_once(
-    stages: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_codes_do_not_depend_on_rows_at_once(stages, monkeypatch, tmp_path):
     store = stages.workspace.store
     model = stages.train("cprl", CPRL, None)
     whole = store.open(stages.encode(model)).array("sketch_codes")
@@ -158,7 +149,7 @@ def test_codes_do_not_depend_on_rows_at_once(
     np.testing.assert_allclose(store.open(reference).array("sketch_codes"), whole, atol=1e-5)
 
 
-def test_scores_are_those_of_the_test_rows(stages: Any) -> None:
+def test_scores_are_those_of_the_test_rows(stages):
     store = stages.workspace.store
     codes = stages.encode(stages.train("centred_cosine", {}, None))
     artifact = store.open(stages.evaluate(codes))
@@ -180,7 +171,7 @@ def test_scores_are_those_of_the_test_rows(stages: Any) -> None:
     np.testing.assert_array_equal(artifact.array("query_rows"), rows.test_sketches)
 
 
-def test_codes_without_any_entry_are_told(stages: Any) -> None:
+def test_codes_without_any_entry_are_told(stages):
     said: list[str] = []
     options = {**CPRL, "alpha": 50.0}
     with listening(on_message=said.append):
@@ -192,13 +183,13 @@ def test_codes_without_any_entry_are_told(stages: Any) -> None:
     assert [message.startswith(text) for message in said] == [True, True]
 
 
-def test_a_score_is_one_value_a_picture(stages: Any) -> None:
+def test_a_score_is_one_value_a_picture(stages):
     stages.scores = stages.features
     with pytest.raises(InputError, match=r"curriculum\.sketch: 'pixels' gives 64 values"):
         stages.curricula()
 
 
-def test_train_is_keyed_on_curricula_only_where_given(stages: Any) -> None:
+def test_train_is_keyed_on_curricula_only_where_given(stages):
     curricula = stages.curricula()
     with_pairs = stages.train("cprl", {**CPRL, "pacing": {"mu": 0.5}}, curricula)
     without = stages.train("cprl", {**CPRL, "pacing": {"mu": 0.5}}, None)
@@ -209,7 +200,7 @@ def test_train_is_keyed_on_curricula_only_where_given(stages: Any) -> None:
 
 
 @pytest.mark.filterwarnings("default::cppcl.errors.ConvergenceWarning")
-def test_a_solver_that_stops_early_says_so(stages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_that_stops_early_says_so(stages, monkeypatch):
     import warnings
 
     make = tasks.workers.training.make_method
@@ -233,7 +224,7 @@ def test_a_solver_that_stops_early_says_so(stages: Any, monkeypatch: pytest.Monk
 
 
 @pytest.mark.filterwarnings("default::cppcl.errors.ConvergenceWarning")
-def test_encoding_that_stops_early_says_so(stages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoding_that_stops_early_says_so(stages, monkeypatch):
     import warnings
 
     import tasks.stages.encode
@@ -259,9 +250,7 @@ def test_encoding_that_stops_early_says_so(stages: Any, monkeypatch: pytest.Monk
     assert said == ["codes: 3 samples were not coded"]
 
 
-def test_other_warnings_of_training_are_passed_on(
-    stages: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_warnings_of_training_are_passed_on(stages, monkeypatch):
     import warnings
 
     from cppcl.baselines.direct import CentredCosine
@@ -289,7 +278,7 @@ def interrupt_after(n_rounds: int) -> Any:
     return on_progress
 
 
-def test_rounds_are_told(stages: Any) -> None:
+def test_rounds_are_told(stages):
     heard: list[Progress] = []
     with listening(on_progress=heard.append):
         stages.train("cprl", CPRL, None)
@@ -299,9 +288,7 @@ def test_rounds_are_told(stages: Any) -> None:
 
 
 @pytest.mark.parametrize("curricula", [False, True])
-def test_an_interrupted_training_goes_on(
-    stages: Any, monkeypatch: pytest.MonkeyPatch, curricula: bool
-) -> None:
+def test_an_interrupted_training_goes_on(stages, monkeypatch, curricula):
     store = stages.workspace.store
     pairs = stages.curricula() if curricula else None
     options = {**CPRL, "n_rounds": 6}
@@ -320,9 +307,7 @@ def test_an_interrupted_training_goes_on(
     assert anew.manifest == artifact.manifest
 
 
-def test_what_was_kept_of_another_training_is_not_used(
-    stages: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_kept_of_another_training_is_not_used(stages, monkeypatch):
     store = stages.workspace.store
     expected = store.open(stages.train("cprl", CPRL, None)).manifest
     state = {"fingerprint": np.zeros(32, dtype=np.uint8), "codes": np.zeros((2, 2))}
@@ -335,7 +320,7 @@ def test_what_was_kept_of_another_training_is_not_used(
     assert artifact.run["notes"]["rounds_of_this_call"] == 4
 
 
-def test_checkpoints_take_little_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoints_take_little_of_the_time(monkeypatch):
     clock = [100.0]
     saved: list[int] = []
     monkeypatch.setattr(tasks.workers.training.time, "monotonic", lambda: clock[0])

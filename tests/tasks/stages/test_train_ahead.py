@@ -23,7 +23,7 @@ def recipes(stages: Any, named: dict[str, dict[str, Any]]) -> list[Any]:
 
 
 @pytest.mark.flow
-def test_a_cluster_learns_what_one_process_learns(stages: Any, dask_cluster: Any) -> None:
+def test_a_cluster_learns_what_one_process_learns(stages, dask_cluster):
     store = stages.workspace.store
     here = [store.open(stages.train("cprl", options, None)) for options in TWO.values()]
     bytes_here = [{name: a.array(name).tobytes() for name in a.names} for a in here]
@@ -49,7 +49,7 @@ def test_a_cluster_learns_what_one_process_learns(stages: Any, dask_cluster: Any
 
 
 @pytest.mark.flow
-def test_rounds_are_told_while_they_are_learned(stages: Any, dask_cluster: Any) -> None:
+def test_rounds_are_told_while_they_are_learned(stages, dask_cluster):
     rounds = {"n_rounds": 500, "pacing": {"stop_when_selected": False}}
     long = {label: {**options, **rounds} for label, options in TWO.items()}
     heard: list[Progress] = []
@@ -61,9 +61,7 @@ def test_rounds_are_told_while_they_are_learned(stages: Any, dask_cluster: Any) 
 
 
 @pytest.mark.flow
-def test_an_interrupted_training_goes_on_there(
-    stages: Any, dask_cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_training_goes_on_there(stages, dask_cluster, monkeypatch):
     def interrupt(progress: Progress) -> None:
         if (progress.done, progress.total) == (4, 6):
             raise Interrupted
@@ -97,14 +95,14 @@ def test_an_interrupted_training_goes_on_there(
     ],
     ids=["a single one", "one on a GPU", "more than a worker holds", "nothing may be computed"],
 )
-def test_what_is_left_to_the_stage(stages: Any, named: Any, memory: str, mode: Any) -> None:
+def test_what_is_left_to_the_stage(stages, named, memory, mode):
     with cluster_session(memory_per_worker=memory) as session:
         wanted = recipes(stages, named)
         assert train_several(workspace=stages.workspace, recipes=wanted, mode=mode) == {}
         assert session._client is None
 
 
-def test_what_is_stored_is_not_trained_again(stages: Any) -> None:
+def test_what_is_stored_is_not_trained_again(stages):
     for options in TWO.values():
         stages.train("cprl", options, None)
     with cluster_session() as session:
@@ -112,7 +110,7 @@ def test_what_is_stored_is_not_trained_again(stages: Any) -> None:
         assert session._client is None
 
 
-def test_what_was_just_trained_is_not_called_stored(stages: Any) -> None:
+def test_what_was_just_trained_is_not_called_stored(stages):
     recipe = stages.training("cprl", OPTIONS)
     stages.train("cprl", OPTIONS, None)
     for mode in ("reuse", "force"):
@@ -122,9 +120,7 @@ def test_what_was_just_trained_is_not_called_stored(stages: Any) -> None:
 
 
 @pytest.mark.parametrize(("limits", "expected"), [((5, 3), 3), ((0, 7), 7)])
-def test_memory_of_a_worker_elsewhere_is_that_of_the_least(
-    monkeypatch: pytest.MonkeyPatch, limits: tuple[int, ...], expected: int
-) -> None:
+def test_memory_of_a_worker_elsewhere_is_that_of_the_least(monkeypatch, limits, expected):
     class Client:
         def scheduler_info(self, n_workers: int) -> Any:
             assert n_workers == -1
@@ -135,7 +131,7 @@ def test_memory_of_a_worker_elsewhere_is_that_of_the_least(
     assert there.memory_of_a_worker() == expected
 
 
-def test_memory_of_a_local_worker_is_what_was_asked() -> None:
+def test_memory_of_a_local_worker_is_what_was_asked():
     here = Cluster("local", None, "2GiB")
     assert here.memory_of_a_worker() == 2 * 2**30
     assert here._client is None

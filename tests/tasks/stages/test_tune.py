@@ -59,9 +59,7 @@ def jobs_of(artifact: Artifact) -> dict[str, Any]:
 
 @pytest.mark.parametrize("warm_start", [False, True])
 @pytest.mark.parametrize("broken", [False, True])
-def test_scores_are_those_of_the_library(
-    request: pytest.FixtureRequest, warm_start: bool, broken: bool
-) -> None:
+def test_scores_are_those_of_the_library(request, warm_start, broken):
     stages: Any = request.getfixturevalue("broken_stages" if broken else "stages")
     curricula = stages.curricula()
     expected = search_here(stages, curricula, GRID, warm_start=warm_start)
@@ -79,9 +77,7 @@ def test_scores_are_those_of_the_library(
 
 @pytest.mark.flow
 @pytest.mark.parametrize("warm_start", [False, True])
-def test_a_cluster_finds_what_one_process_finds(
-    stages: Any, dask_cluster: Any, monkeypatch: pytest.MonkeyPatch, warm_start: bool
-) -> None:
+def test_a_cluster_finds_what_one_process_finds(stages, dask_cluster, monkeypatch, warm_start):
     here = found(stages, stages.tune(GRID, warm_start=warm_start))
     ran: list[Any] = []
 
@@ -100,7 +96,7 @@ def test_a_cluster_finds_what_one_process_finds(
     assert not any("prefect" in names for names in loaded.values())
 
 
-def test_a_search_that_is_interrupted_goes_on(stages: Any) -> None:
+def test_a_search_that_is_interrupted_goes_on(stages):
     def interrupt(progress: Progress) -> None:
         if progress.stage == "tune" and progress.done == 2:
             raise Interrupted
@@ -116,9 +112,7 @@ def test_a_search_that_is_interrupted_goes_on(stages: Any) -> None:
     np.testing.assert_array_equal(artifact.array("scores"), search_here(stages, None, GRID).scores)
 
 
-def test_a_larger_grid_costs_what_is_new_in_it(
-    stages: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_larger_grid_costs_what_is_new_in_it(stages, monkeypatch):
     counts: list[int] = []
     run = tasks.stages.tune.run_jobs
 
@@ -146,7 +140,7 @@ def test_a_larger_grid_costs_what_is_new_in_it(
     assert counts == [2, 1, 1, 2]
 
 
-def test_test_rows_are_never_read(stages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_test_rows_are_never_read(stages, monkeypatch):
     """Neither by the task nor by its jobs: features are read by row, and only training rows."""
     curricula = stages.curricula()
     split = open_split(stages.workspace.store, stages.split)
@@ -176,7 +170,7 @@ def test_test_rows_are_never_read(stages: Any, monkeypatch: pytest.MonkeyPatch) 
         assert set(folds.array(f"{modality}_folds")[0].tolist()) == {0, 1}
 
 
-def test_instances_are_held_out_together_where_classes_are_sought(stages: Any) -> None:
+def test_instances_are_held_out_together_where_classes_are_sought(stages):
     """A sketch and its picture are in one fold, else the fold would hold what it learned."""
     artifact = found(stages, stages.tune({"alpha": (0.01,)}, target="labels", held_out="samples"))
     store = stages.workspace.store
@@ -192,7 +186,7 @@ def test_instances_are_held_out_together_where_classes_are_sought(stages: Any) -
     assert len(fold_of) == 7
 
 
-def test_pairs_belong_to_the_fits_that_weigh_them(stages: Any) -> None:
+def test_pairs_belong_to_the_fits_that_weigh_them(stages):
     curricula = stages.curricula()
     store = stages.workspace.store
     artifact = found(stages, stages.tune(GRID, curricula))
@@ -210,7 +204,7 @@ def test_pairs_belong_to_the_fits_that_weigh_them(stages: Any) -> None:
     assert again.reference == without.reference
 
 
-def test_what_was_chosen_is_said(stages: Any) -> None:
+def test_what_was_chosen_is_said(stages):
     said: list[str] = []
     with listening(on_message=said.append):
         artifact = found(stages, stages.tune({"alpha": (0.01, 0.3)}))
@@ -227,7 +221,7 @@ def test_what_was_chosen_is_said(stages: Any) -> None:
     assert said[-1].endswith("of the training rows, warm-started")
 
 
-def test_a_search_that_must_be_stored_is_asked_for(stages: Any) -> None:
+def test_a_search_that_must_be_stored_is_asked_for(stages):
     with pytest.raises(StageNotStoredError, match=r"'tune' \(cprl\) has not been run"):
         stages.tune(GRID, mode="require")
     stages.tune(GRID)
@@ -244,8 +238,6 @@ def test_a_search_that_must_be_stored_is_asked_for(stages: Any) -> None:
         ({"alpha": (0.01,)}, {"score": "precision_at_100"}, r"cprl: score='precision_at_100'"),
     ],
 )
-def test_trouble_is_told_with_the_name_of_the_method(
-    stages: Any, grid: Any, changes: Any, message: str
-) -> None:
+def test_trouble_is_told_with_the_name_of_the_method(stages, grid, changes, message):
     with pytest.raises(InputError, match=message):
         stages.tune(grid, **changes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,7 @@ def whiten(shapes: Path, *paths: str) -> None:
         Image.new("RGB", (40, 40), "white").save(shapes / path)
 
 
-def test_blank_sketches_are_named_each_time(shapes: Path, workspace: Workspace) -> None:
+def test_blank_sketches_are_named_each_time(shapes, workspace):
     blank = ["sketches/circle/1.png", "sketches/triangle/3.png"]
     whiten(shapes, *blank)
     stages = Stages(workspace, shapes)
@@ -107,9 +106,7 @@ def test_blank_sketches_are_named_each_time(shapes: Path, workspace: Workspace) 
     assert again.json(ZERO_ROWS)["paths"] == blank
 
 
-def test_nothing_is_said_of_pictures_with_features_nor_of_scores(
-    shapes: Path, workspace: Workspace
-) -> None:
+def test_nothing_is_said_of_pictures_with_features_nor_of_scores(shapes, workspace):
     assert Stages(workspace, shapes).extract("shelo").json(ZERO_ROWS)["paths"] == []
     whiten(shapes, "sketches/circle/1.png")
     stages = Stages(workspace, shapes)
@@ -120,14 +117,14 @@ def test_nothing_is_said_of_pictures_with_features_nor_of_scores(
     assert stages.said == []
 
 
-def test_broken_pictures_are_not_among_them(shapes: Path, workspace: Workspace) -> None:
+def test_broken_pictures_are_not_among_them(shapes, workspace):
     (shapes / "sketches/circle/1.png").write_bytes(b"no picture")
     artifact = Stages(workspace, shapes).extract("shelo")
     assert list(artifact.json("failures.json")) == ["sketches/circle/1.png"]
     assert artifact.json(ZERO_ROWS)["paths"] == []
 
 
-def test_many_are_counted(shapes: Path, workspace: Workspace, monkeypatch: Any) -> None:
+def test_many_are_counted(shapes, workspace, monkeypatch):
     whiten(shapes, *(f"sketches/circle/{n}.png" for n in range(4)))
     monkeypatch.setattr("tasks.stages.extract.N_NAMED", 3)
     stages = Stages(workspace, shapes)
@@ -140,8 +137,8 @@ def test_many_are_counted(shapes: Path, workspace: Workspace, monkeypatch: Any) 
 
 @pytest.mark.parametrize("name", ["sift", "sift+pixels"])
 def test_words_that_every_training_picture_has_weigh_nothing(
-    name: str, shapes: Path, workspace: Workspace, draw_pictures: Callable[..., Path]
-) -> None:
+    name, shapes, workspace, draw_pictures
+):
     options: Any = {"n_words": 2, "weighting": "tf_idf"}
     if name != "sift":
         options = {"sift": options}
@@ -165,7 +162,7 @@ def test_words_that_every_training_picture_has_weigh_nothing(
         assert stages.said == []  # the other part is not zero
 
 
-def test_words_that_tell_pictures_apart_need_no_remark(shapes: Path, workspace: Workspace) -> None:
+def test_words_that_tell_pictures_apart_need_no_remark(shapes, workspace):
     stages = Stages(workspace, shapes)
     for options in ({"n_words": 2}, {"n_words": 40, "weighting": "tf_idf"}):
         learned = workspace.store.open(stages.learn("sift", options))

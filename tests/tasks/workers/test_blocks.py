@@ -32,7 +32,7 @@ def blocks_of(n: int, rows: int = 10) -> list[Block]:
 class TestBundles:
     """How many blocks a job takes."""
 
-    def test_one_until_something_is_known(self) -> None:
+    def test_one_until_something_is_known(self):
         jobs = bundles(blocks_of(5), Throughput(50), 4, lambda: 2)
         assert [len(next(jobs)) for _ in range(3)] == [1, 1, 1]
 
@@ -41,15 +41,13 @@ class TestBundles:
         [(1.0, 4, int(JOB_S)), (100.0, 4, 1), (0.001, 4, MOST_BLOCKS), (0.001, 2**20, 6)],
         ids=["by time", "slow", "at most", "by bytes"],
     )
-    def test_as_many_as_take_some_seconds(
-        self, seconds_of_block: float, row_bytes: int, expected: int
-    ) -> None:
+    def test_as_many_as_take_some_seconds(self, seconds_of_block, row_bytes, expected):
         throughput = Throughput(100_000)
         throughput.add(BlockReport(0, 10, 0, seconds_of_block, "a"))
         jobs = bundles(blocks_of(10_000), throughput, row_bytes, lambda: 2)
         assert len(next(jobs)) == expected
 
-    def test_every_block_once_and_the_last_jobs_are_short(self) -> None:
+    def test_every_block_once_and_the_last_jobs_are_short(self):
         throughput = Throughput(1000)
         throughput.add(BlockReport(0, 10, 0, 0.001, "a"))  # nothing has come of the other yet
         jobs = list(bundles(blocks_of(100), throughput, 4, lambda: 2))
@@ -68,8 +66,8 @@ def cut(block: Block, rows: int) -> list[Block]:
 
 @pytest.mark.parametrize("rows", [1, 5, 12])
 def test_features_do_not_depend_on_blocks_or_readers(
-    rows: int, block_of_shapes: Block, shapes: Path, written: dict[Any, Any], tmp_path: Path
-) -> None:
+    rows, block_of_shapes, shapes, written, tmp_path
+):
     extract_blocks("", [block_of_shapes], str(shapes), SPEC, "")
     whole = written.pop(("features", 0))
     assert whole.shape == (12, 64)
@@ -87,11 +85,8 @@ def test_features_do_not_depend_on_blocks_or_readers(
 
 
 def test_the_next_block_is_decoded_while_one_is_described(
-    block_of_shapes: Block,
-    shapes: Path,
-    written: dict[Any, Any],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    block_of_shapes, shapes, written, monkeypatch
+):
     """Describing a block waits for a picture of the next one: alone it would wait for ever."""
     decoded = {path: threading.Event() for path in block_of_shapes.paths}
     order: list[str] = []
@@ -117,12 +112,8 @@ def test_the_next_block_is_decoded_while_one_is_described(
 
 @pytest.mark.parametrize("readers", [0, 2])
 def test_a_cancelled_job_stops_at_the_next_block(
-    readers: int,
-    block_of_shapes: Block,
-    shapes: Path,
-    written: dict[Any, Any],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    readers, block_of_shapes, shapes, written, monkeypatch
+):
     monkeypatch.setattr(tasks.workers.blocks, "was_cancelled", lambda: ("features", 1) in written)
     parts = cut(block_of_shapes, 3)
     reports = extract_blocks("", parts, str(shapes), SPEC, "", readers=readers)
@@ -146,17 +137,17 @@ class TestOutOfGpuMemory:
                 raise torch.OutOfMemoryError("CUDA out of memory")
             return np.array(samples, dtype=np.float32)[:, None]
 
-    def test_batches_are_halved(self) -> None:
+    def test_batches_are_halved(self):
         extractor = self.Small(2)
         results = transform_each(extractor, list(range(8)))  # type: ignore[arg-type]
         np.testing.assert_array_equal(np.ravel(results), range(8))
         assert extractor.sizes == [8, 4, 2, 2, 4, 2, 2]
 
-    def test_one_sample_too_many_is_an_error_with_a_mend(self) -> None:
+    def test_one_sample_too_many_is_an_error_with_a_mend(self):
         with pytest.raises(CppclError, match=r"no memory for one picture .* smaller network"):
             transform_each(self.Small(0), [1, 2])  # type: ignore[arg-type]
 
-    def test_other_errors_are_not_taken_for_it(self) -> None:
+    def test_other_errors_are_not_taken_for_it(self):
         class Broken:
             def transform(self, samples: list[Any]) -> Any:
                 raise RuntimeError("CUDA error: device-side assert triggered")
@@ -166,7 +157,7 @@ class TestOutOfGpuMemory:
 
 
 @pytest.mark.flow
-def test_what_is_not_done_is_cancelled(dask_cluster: Any) -> None:
+def test_what_is_not_done_is_cancelled(dask_cluster):
     def wait(seconds: float) -> float:
         import time
 
@@ -191,9 +182,7 @@ def test_what_is_not_done_is_cancelled(dask_cluster: Any) -> None:
     assert left == []
 
 
-def test_blocks_finish_with_the_readers_that_a_gpu_needs(
-    monkeypatch: pytest.MonkeyPatch, block_of_shapes: Block
-) -> None:
+def test_blocks_finish_with_the_readers_that_a_gpu_needs(monkeypatch, block_of_shapes):
     import tasks.cluster.scheduling
 
     asked: list[int] = []

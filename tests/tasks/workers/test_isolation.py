@@ -62,14 +62,8 @@ class TestIsolation:
 
     @pytest.mark.parametrize("rows", [[], [0], [11], [3, 4, 8]], ids=str)
     def test_they_are_known_after_two_deaths_each(
-        self,
-        rows: list[int],
-        poison: set[str],
-        block_of_shapes: Block,
-        shapes: Path,
-        written: dict[Any, Any],
-        tmp_path: Path,
-    ) -> None:
+        self, rows, poison, block_of_shapes, shapes, written, tmp_path
+    ):
         extract_blocks("", [block_of_shapes], str(shapes), SPEC, "")
         whole = written["features", 0]
         poison.update(block_of_shapes.paths[row] for row in rows)
@@ -87,14 +81,7 @@ class TestIsolation:
         np.testing.assert_array_equal(written["features", 0][kept], whole[kept])
         assert not written["features", 0][rows].any()
 
-    def test_one_death_is_an_accident(
-        self,
-        poison: set[str],
-        block_of_shapes: Block,
-        shapes: Path,
-        written: dict[Any, Any],
-        tmp_path: Path,
-    ) -> None:
+    def test_one_death_is_an_accident(self, poison, block_of_shapes, shapes, written, tmp_path):
         poison.add(block_of_shapes.paths[5])
         arguments = (str(tmp_path), block_of_shapes, str(shapes), SPEC, "here")
         with pytest.raises(Died):
@@ -104,7 +91,7 @@ class TestIsolation:
         assert (report.failed, report.deaths) == (0, 1)
         assert not written[NOTE, 0]["failures"]
 
-    def test_no_picture_is_blamed_for_the_extractor(self, tmp_path: Path) -> None:
+    def test_no_picture_is_blamed_for_the_extractor(self, tmp_path):
         for _ in range(DEATHS):
             journal = Journal.open(str(tmp_path), 7)
             journal.begin_model()
@@ -116,11 +103,8 @@ class TestIsolation:
 
 @pytest.mark.flow
 def test_a_picture_that_kills_workers_is_named_and_passed_over(
-    dask_cluster: Any,
-    workspace: Workspace,
-    extract_folder: Callable[..., Any],
-    extracting_here: Callable[[], Any],
-) -> None:
+    dask_cluster, workspace, extract_folder, extracting_here
+):
     """Its block and those that wait beside it lose no other row."""
     from distributed import WorkerPlugin
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,7 @@ from tasks.workers.memory import extraction_budget, peak_memory
 ROOT = Path(__file__).parents[3]
 
 
-def test_too_little_is_refused_before_anything_is_sent(
-    extract_folder: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_little_is_refused_before_anything_is_sent(extract_folder, monkeypatch):
     monkeypatch.setattr(tasks.stages.extract, "run_blocks", lambda *a: pytest.fail("it was sent"))
     with (
         cluster_session(memory_per_worker="300MiB"),
@@ -33,7 +30,7 @@ def test_too_little_is_refused_before_anything_is_sent(
     assert "raise compute.memory_per_worker, or lower block_rows" in str(e.value)
 
 
-def test_it_grows_with_blocks_pictures_rows_and_models(tmp_path: Path) -> None:
+def test_it_grows_with_blocks_pictures_rows_and_models(tmp_path):
     weights = tmp_path / "weights.pt"
     weights.write_bytes(bytes(1_000_000))
     given = {"block_rows": 32, "longest_side": 256}
@@ -51,7 +48,7 @@ def test_it_grows_with_blocks_pictures_rows_and_models(tmp_path: Path) -> None:
     assert total("hog") < total("lks") < total() < total("lks+cnn")
 
 
-def test_a_peak_is_of_one_process_alone() -> None:
+def test_a_peak_is_of_one_process_alone():
     held = np.ones(25_000_000)  # what a child must not count as its own
     program = (
         "from tasks.workers.memory import peak_memory; before = peak_memory(); "
@@ -66,19 +63,13 @@ def test_a_peak_is_of_one_process_alone() -> None:
 
 
 @pytest.mark.flow
-def test_workers_stay_within_what_is_declared(
-    extract_folder: Callable[..., Any], draw_pictures: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_workers_stay_within_what_is_declared(extract_folder, draw_pictures, tmp_path):
     shapes = draw_pictures(tmp_path / "large", side=400)
     edgeness = make_extractor("edgeness")
     budget = extraction_budget(edgeness, block_rows=12, longest_side=256).total
     with cluster_session(workers=1, memory_per_worker=f"{-(-budget // 2**20)}MiB"):
         artifact = extract_folder(
-            root=shapes,
-            extractor="edgeness",
-            options={},
-            longest_side=256,
-            block_rows=12,
+            root=shapes, extractor="edgeness", options={}, longest_side=256, block_rows=12
         )
     notes = artifact.run["notes"]
     assert notes["memory_budget_bytes"] == budget
