@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import grimp
@@ -145,3 +146,14 @@ def test_such_a_name_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     file = tmp_path / "stage.py"
     file.write_text('def f(name="cprl"):\n    return name == "cprl"\n')
     assert names_in(file, {"cprl"}) == ["stage.py:2: cprl"]
+
+
+def test_no_class_name_exists_twice() -> None:
+    named = Counter(
+        node.name
+        for package in PACKAGES
+        for file in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in named.items() if count > 1] == []

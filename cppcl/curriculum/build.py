@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cppcl.curriculum.annotation.answered_pairs import AnsweredPairs
 from cppcl.curriculum.base import Curriculum
-from cppcl.curriculum.orders import AllPairs, Chain
+from cppcl.curriculum.orders import AllPairs, ChainedPairs
 from cppcl.curriculum.scores import draw_pairs, hash_pairs
 from cppcl.curriculum.semiorder import DeltaUnit, Scope, order_by_scores
 from cppcl.curriculum.union import joined
@@ -65,7 +65,7 @@ def build_curriculum(
         (`cppcl.curriculum.scores.draw_pairs`), or one by their names, which stays when samples
         are added (`cppcl.curriculum.scores.hash_pairs`); or all count, without being listed
         (`cppcl.curriculum.AllPairs`); or the worst violation of each sample does
-        (`cppcl.curriculum.Chain`).
+        (`cppcl.curriculum.ChainedPairs`).
     delta, delta_unit, scope
         Which pairs scores admit, see `cppcl.curriculum.semiorder.order_by_scores`.
     rho, maximum_pairs, seed
@@ -92,7 +92,7 @@ def build_curriculum(
                 raise InputError("pair_form='hashed' needs ids, the names of the samples")
             parts.append(hash_pairs(admissible, ids, **size))
         else:
-            parts.append((AllPairs if pair_form == "all" else Chain)(admissible))
+            parts.append((AllPairs if pair_form == "all" else ChainedPairs)(admissible))
     if source != "scores" and answered is not None:
         parts.append(answered.pairs)
     return Built(joined(parts), admissible.n_pairs)

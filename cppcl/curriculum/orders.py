@@ -101,7 +101,7 @@ class AllPairs(OrderCurriculum):
 
 
 @dataclass(frozen=True)
-class Chain(OrderCurriculum):
+class ChainedPairs(OrderCurriculum):
     r"""Every admissible pair, with one hinge for each easier sample: O(n) time and memory.
 
     ``value(v) = sum over samples j of max(0, max over harder i of v_i - v_j)``: only the worst

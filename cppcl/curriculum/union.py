@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.curriculum.base import Curriculum
-from cppcl.curriculum.orders import AllPairs, Chain
+from cppcl.curriculum.orders import AllPairs, ChainedPairs
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.curriculum.semiorder import Semiorder
 from cppcl.errors import InputError
 from cppcl.validation import Floating
 
-ORDERS = {order.kind: order for order in (AllPairs, Chain)}
+ORDERS = {order.kind: order for order in (AllPairs, ChainedPairs)}
 
 
 class Union:

@@ -15,10 +15,10 @@ from cppcl.errors import InputError
 from cppcl.learning.learner import Learner, training_memory
 from cppcl.learning.options import Coding, Graph, Initialization
 from cppcl.learning.preparation import Preparation
-from cppcl.learning.resuming import Round, digest_of, resume, tell_rounds
+from cppcl.learning.resuming import Round, digest_of, pass_rounds, resume
 from cppcl.learning.training_data import TrainingData
 from cppcl.modality import MODALITIES, Modality
-from cppcl.optim.alternation import Training
+from cppcl.optim.alternation import Alternation
 from cppcl.optim.codes import check_solver
 from cppcl.optim.initialization import initial_dictionaries
 from cppcl.optim.pacing.options import Pacing
@@ -239,7 +239,7 @@ class CPRL(Learner):
                 code_solver=self.coding.code_solver,
                 device=self.device,
             )
-        training = Training(
+        training = Alternation(
             features,
             dictionaries,
             laplacian,
@@ -262,7 +262,7 @@ class CPRL(Learner):
 
         if resume_from is not None:
             resume(training, resume_from, fingerprint())
-        history = training.run(rng, callback and tell_rounds(callback, fingerprint))
+        history = training.run(rng, callback and pass_rounds(callback, fingerprint))
         arrays = training.learned()
         arrays |= self.coding.learned(features, arrays, laplacian, data.labels, self.alpha)
         self._keep(arrays, preparations, history)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError, ResumeError
-from cppcl.optim.alternation import Training
+from cppcl.optim.alternation import Alternation
 
 FINGERPRINT = "fingerprint"
 
@@ -54,12 +54,12 @@ class Round:
         return self.state()
 
 
-def tell_rounds(
+def pass_rounds(
     callback: Callable[[Round], object], fingerprint: Callable[[], bytes]
-) -> Callable[[Training], None]:
-    """Callback of `Training.run` that passes rounds on."""
+) -> Callable[[Alternation], None]:
+    """Return a callback for `Alternation.run` that hands each round to `callback`."""
 
-    def tell(training: Training) -> None:
+    def pass_on(training: Alternation) -> None:
         def state() -> dict[str, NDArray[Any]]:
             identity = np.frombuffer(fingerprint(), dtype=np.uint8)
             return {**training.to_arrays(), FINGERPRINT: identity}
@@ -68,10 +68,10 @@ def tell_rounds(
         values = dict(training.history[-1])
         callback(Round(training.round_number, training.n_rounds, values, mean_v, state))
 
-    return tell
+    return pass_on
 
 
-def resume(training: Training, arrays: Mapping[str, Any], fingerprint: bytes) -> None:
+def resume(training: Alternation, arrays: Mapping[str, Any], fingerprint: bytes) -> None:
     """Restore what `Round.to_arrays` returned.
 
     Raises

@@ -33,7 +33,7 @@ NO_REPLACEMENT = 10
 
 
 @dataclass
-class Training:
+class Alternation:
     """State of the learner: features, dictionaries, codes and pacing variables.
 
     Parameters
@@ -234,7 +234,7 @@ class Training:
         return entry
 
     def run(
-        self, rng: np.random.Generator, callback: Callable[[Training], object] | None = None
+        self, rng: np.random.Generator, callback: Callable[[Alternation], object] | None = None
     ) -> dict[str, NDArray[np.float64]]:
         """Train; returns the history, one entry a round in each array.
 

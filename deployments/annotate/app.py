@@ -20,7 +20,7 @@ from deployments.annotate.database import ContradictionError
 from deployments.annotate.samples import AnnotationSet
 from deployments.annotate.session import Question, Session
 from deployments.web.head import HeadAsGet
-from deployments.web.pictures import PictureFile, Pictures
+from deployments.web.pictures import PictureFile, PictureReader
 from deployments.web.requests import decode, read_body, wants_json, wants_page
 from deployments.web.security import BROKEN, Access, broken, guard
 from deployments.web.templating import environment
@@ -183,10 +183,10 @@ def make_app(session: Session, access: Access) -> FastAPI:
     return app
 
 
-def pictures_of(annotated: AnnotationSet) -> Pictures[str]:
+def pictures_of(annotated: AnnotationSet) -> PictureReader[str]:
     """Training pictures by the ids of their samples."""
     samples = (sample for side in annotated.modalities.values() for sample in side.samples)
-    return Pictures(annotated.root, {s.id: PictureFile(s.path, s.sha256) for s in samples})
+    return PictureReader(annotated.root, {s.id: PictureFile(s.path, s.sha256) for s in samples})
 
 
 def question_for_page(question: Question) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from deployments.serve.served_model import LARGE, PictureRow
-from deployments.web.pictures import Encoded, Pictures, encode
+from deployments.web.pictures import Encoded, PictureReader, encode
 
 SHOWN_AS_THEY_ARE = {
     "PNG": "image/png",
@@ -15,7 +15,7 @@ SHOWN_AS_THEY_ARE = {
 }
 
 
-def original(pictures: Pictures[PictureRow], place: PictureRow) -> Encoded:
+def original(pictures: PictureReader[PictureRow], place: PictureRow) -> Encoded:
     """File of a picture; drawings (SVG) and kinds that no browser shows are encoded anew.
 
     Raises

@@ -19,7 +19,7 @@ from cppcl.pictures.decoding import Picture, read_sample
 from cppcl.retrieval.gallery import Gallery
 from deployments.serve.closeness import Closeness, answers, separate
 from deployments.serve.look import Look, look_of
-from deployments.web.pictures import PictureFile, Pictures
+from deployments.web.pictures import PictureFile, PictureReader
 from storage import Artifact, Recipe, Reference, Store
 from tasks.lineage import Lineage
 from tasks.model import Model, extractor_of
@@ -74,7 +74,7 @@ class ServedModel:
         Which similarity is close.
     examples : list of int
         Rows of sketches, of those that it did not learn from if there are any.
-    small, large : Pictures
+    small, large : PictureReader
         Pictures of the gallery, and those examples.
     """
 
@@ -133,16 +133,16 @@ class ServedModel:
             "sketch": (sketches.table, sketches.root),
             "image": (self.table, model.pictures.root),
         }
-        self.small: dict[str, Pictures[PictureRow]] = {}
-        self.large: dict[str, Pictures[PictureRow]] = {}
+        self.small: dict[str, PictureReader[PictureRow]] = {}
+        self.large: dict[str, PictureReader[PictureRow]] = {}
         for modality, (table, root) in shown.items():
             files: dict[PictureRow, PictureFile] = {
                 (modality, row): PictureFile(table.paths[k], table.sha256[k])
                 for row, k in enumerate(table.rows(modality).tolist())
                 if modality == "image" or row in self._sketch_labels
             }
-            self.small[modality] = Pictures(root, files, THUMBNAIL)
-            self.large[modality] = Pictures(root, files, LARGE)
+            self.small[modality] = PictureReader(root, files, THUMBNAIL)
+            self.large[modality] = PictureReader(root, files, LARGE)
 
         # What is loaded or compiled when it is first used is so now, and works.
         self.by_picture(np.full((self.look.height, self.look.width, 3), 255, np.uint8), 1)

@@ -39,7 +39,7 @@ class Encoded(NamedTuple):
     media_type: str
 
 
-class Pictures(Generic[Name]):
+class PictureReader(Generic[Name]):
     """Reads and encodes pictures; the files are those of a table and no others.
 
     Parameters

@@ -37,7 +37,13 @@ from curricula_by_command import PAPER_IMAGES, PAPER_SECONDS, measure_run
 from entries import entry, report, seconds
 from scenes import overlaps, scene
 
-from cppcl.curriculum import AllPairs, Chain, ExplicitPairs, order_by_scores, pairs_from_scores
+from cppcl.curriculum import (
+    AllPairs,
+    ChainedPairs,
+    ExplicitPairs,
+    order_by_scores,
+    pairs_from_scores,
+)
 from cppcl.features import Extractor, make_extractor
 from cppcl.pictures.decoding import decode_picture
 
@@ -174,7 +180,7 @@ def measure_pairs() -> list[dict[str, Any]]:
         sampled = seconds(lambda s=scores, g=labels: pairs_from_scores(s, g, scope="within_class"))
         label = f"{n:,} samples, {n_classes} classes"
         entries.append(entry(f"sampled pairs, {label}", sampled, admissible=order.n_pairs))
-        for curriculum in (AllPairs(order), Chain(order)):
+        for curriculum in (AllPairs(order), ChainedPairs(order)):
             curriculum.smoothed_gradient(v, 1e-2)  # compiles
             spent = seconds(lambda c=curriculum, v=v: c.smoothed_gradient(v, 1e-2))
             peer: tuple[Any, ...] = ()

@@ -71,7 +71,7 @@ def train(
     """Train once in this process, with so many pairs a sample; seconds, bytes and the history."""
     from cppcl import CPRL
     from cppcl.curriculum import ExplicitPairs
-    from cppcl.optim.alternation import Training
+    from cppcl.optim.alternation import Alternation
 
     # Compiled before the clock starts, as in every process after the first one of a machine.
     small, few = clustered_features(200, 8, 4)
@@ -91,7 +91,7 @@ def train(
         ]
     times: dict[str, float] = {}
     for name in ("step_pacing", "step_codes", "step_dictionaries", "_record"):
-        _time_calls(Training, name, times)
+        _time_calls(Alternation, name, times)
     started = time.perf_counter()
     model = CPRL(**options, pacing={"stop_when_selected": False}).fit(
         *(F for F, _ in sides), *(labels for _, labels in sides), *curricula

@@ -43,7 +43,7 @@ class Affinity(NamedTuple):
         return norms
 
 
-class Links(Protocol):
+class AffinityMatrix(Protocol):
     """Affinities A (k, l) between two sets of samples."""
 
     def apply(self, x: Vector, y: Vector) -> tuple[Vector, Vector]:
@@ -227,7 +227,7 @@ def has_classes(laplacian: Laplacian) -> bool:
     )
 
 
-def cross_links(laplacian: Laplacian, codes: NDArray[Any], affinity: Affinity) -> Links:
+def cross_links(laplacian: Laplacian, codes: NDArray[Any], affinity: Affinity) -> AffinityMatrix:
     """Affinities between the modalities, in memory linear in the entries of the codes."""
     if laplacian.n_links() > codes.size:
         return UnlistedLinks(laplacian, codes, affinity)

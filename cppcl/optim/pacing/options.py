@@ -14,9 +14,9 @@ from cppcl.validation import check_choice, check_flag, check_number
 Regularizer = Literal["B", "A", "none"]
 """Self-paced regulariser of the paper, or none (every sample counts fully)."""
 Coupling = Literal["trace", "none"]
-"""Whether the graph acts on the pacing variables."""
+"""How the graph acts on the pacing variables: by its trace term, or not at all."""
 Selection = Literal["relaxed", "binary"]
-"""Whether pacing variables lie between 0 and 1, or are either."""
+"""Range of the pacing variables: from 0 to 1, or 0 and 1 only."""
 PacingSolver = Literal["fista", "osqp", "cvxpy"]
 """Name of a solver of the pacing step."""
 Curricula = Literal["both", "sketch", "image"]
@@ -42,10 +42,10 @@ class Pacing(Estimator):
     curricula : {'both', 'sketch', 'image'}, default 'both'
         Which of the curricula that are given take part.
     coupling : {'trace', 'none'}, default 'trace'
-        Whether the graph acts on the pacing variables too.
+        With 'trace' the graph acts on the pacing variables too.
     selection : {'relaxed', 'binary'}, default 'relaxed'
-        Whether pacing variables lie between 0 and 1, or are either; the latter is the
-        mixed-integer form of regulariser A.
+        Pacing variables lie between 0 and 1, or are 0 or 1 ('binary'), the mixed-integer form
+        of regulariser A.
     qp_solver : {'fista', 'osqp', 'cvxpy'}, default 'fista'
         Solver of the pacing step; the others take moderate numbers of samples only.
 
@@ -88,11 +88,7 @@ class Pacing(Estimator):
             )
         if "coupling" in printed and self.coupling == "none":
             raise InputError("printed 'coupling' needs coupling='trace', not 'none'")
-        if "coupling" in printed and self.qp_solver != "fista":
-            raise InputError(
-                f"qp_solver={self.qp_solver!r} solves convex programs only, and the printed "
-                "'coupling' is not convex; use qp_solver='fista', or leave 'coupling' out"
-            )
+        check_convex(self.qp_solver, "coupling" not in printed)
 
 
 def check_selection(selection: Selection, regularizer: Regularizer) -> None:
@@ -101,4 +97,13 @@ def check_selection(selection: Selection, regularizer: Regularizer) -> None:
         raise InputError(
             f"selection='binary' is a form of regulariser A, not of {regularizer!r}; use "
             "regularizer='A', or selection='relaxed'"
+        )
+
+
+def check_convex(qp_solver: str, convex: bool) -> None:
+    """Refuse a solver of convex programs for a problem that is not convex."""
+    if not convex and qp_solver != "fista":
+        raise InputError(
+            f"qp_solver={qp_solver!r} solves convex programs only, and the printed coupling is "
+            "not convex; use qp_solver='fista', or leave 'coupling' out of printed"
         )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import ConvergenceWarning, InputError
 from cppcl.optim.pacing.fista import Effort, Solution
+from cppcl.optim.pacing.options import check_convex
 from cppcl.optim.pacing.problem import PacingProblem, check_listed
 
 LARGEST = 5000
@@ -119,11 +120,7 @@ def solve_by_cvxpy(problem: PacingProblem, start: NDArray[Any], effort: Effort) 
 
 
 def _check(problem: PacingProblem, solver: str) -> None:
-    if not problem.convex:
-        raise InputError(
-            f"qp_solver={solver!r} solves convex programs only, and the printed coupling is "
-            "not convex; use qp_solver='fista', or another coupling"
-        )
+    check_convex(solver, problem.convex)
     check_listed(problem, f"qp_solver={solver!r}")
     n = len(problem.losses)
     if n > LARGEST:

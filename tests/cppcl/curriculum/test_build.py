@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cppcl.curriculum import AllPairs, Chain, ExplicitPairs, Union, pairs_from_scores
+from cppcl.curriculum import AllPairs, ChainedPairs, ExplicitPairs, Union, pairs_from_scores
 from cppcl.curriculum.annotation.answered_pairs import pairs_from_answers
 from cppcl.curriculum.annotation.answers import PairAnswer
 from cppcl.curriculum.build import build_curriculum
@@ -16,7 +16,7 @@ ANSWERED = pairs_from_answers(
     [PairAnswer("3", "4", "a"), PairAnswer("7", "9", "b")], [str(k) for k in range(20)]
 )
 IDS = [str(k) for k in range(20)]
-FORMS = {"sampled": ExplicitPairs, "hashed": ExplicitPairs, "all": AllPairs, "chain": Chain}
+FORMS = {"sampled": ExplicitPairs, "hashed": ExplicitPairs, "all": AllPairs, "chain": ChainedPairs}
 
 
 @pytest.mark.parametrize("pairs", FORMS)

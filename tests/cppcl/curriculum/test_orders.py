@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cppcl.curriculum import AllPairs, Chain, ExplicitPairs
+from cppcl.curriculum import AllPairs, ChainedPairs, ExplicitPairs
 from cppcl.curriculum.semiorder import Semiorder, order_by_scores
 from cppcl.errors import InputError
 from cppcl.optim.pacing.problem import CurriculumTerm, PacingProblem
@@ -56,7 +56,7 @@ def test_all_pairs_equal_the_explicit_list(seed, eps):
 @settings(max_examples=60, deadline=None)
 def test_the_chain_is_the_worst_violation_of_each_easier_sample(seed):
     order, v = random_order(seed)
-    chain, pairs = Chain(order), order.pairs()
+    chain, pairs = ChainedPairs(order), order.pairs()
     worst = np.zeros(order.n_samples)
     for harder, easier in pairs:
         worst[easier] = max(worst[easier], v[harder] - v[easier])
@@ -70,7 +70,7 @@ def test_the_chain_is_the_worst_violation_of_each_easier_sample(seed):
 @settings(max_examples=60, deadline=None)
 def test_the_smooth_chain_is_near_and_its_gradient_right(seed, eps):
     order, v = random_order(seed)
-    chain = Chain(order)
+    chain = ChainedPairs(order)
     value, gradient = chain.smoothed_gradient(v, eps)
     assert abs(value - chain.value(v)) <= eps * chain.n_pairs + 1e-12
     h = 1e-6 * eps
@@ -83,7 +83,9 @@ def test_the_smooth_chain_is_near_and_its_gradient_right(seed, eps):
     assert gradient.sum() == pytest.approx(0, abs=1e-9)
 
 
-@given(seed=seeds, kind=st.sampled_from([AllPairs, Chain]), eps=st.sampled_from([1.0, 0.05]))
+@given(
+    seed=seeds, kind=st.sampled_from([AllPairs, ChainedPairs]), eps=st.sampled_from([1.0, 0.05])
+)
 @settings(max_examples=60, deadline=None)
 def test_curvature_bounds_the_change_of_the_gradient(seed, kind, eps):
     order, v = random_order(seed)
@@ -96,7 +98,7 @@ def test_curvature_bounds_the_change_of_the_gradient(seed, kind, eps):
     assert moved >= value + gradient @ step - 1e-9, "not convex"
 
 
-@pytest.mark.parametrize("kind", [AllPairs, Chain])
+@pytest.mark.parametrize("kind", [AllPairs, ChainedPairs])
 @pytest.mark.parametrize("seed", range(8))
 def test_restriction_equals_restricting_the_list(kind, seed):
     order, v = random_order(seed)
@@ -111,7 +113,7 @@ def test_restriction_equals_restricting_the_list(kind, seed):
         assert restricted.value(v[rows]) == pytest.approx(explicit.value(v[rows]))
 
 
-@pytest.mark.parametrize("kind", [AllPairs, Chain])
+@pytest.mark.parametrize("kind", [AllPairs, ChainedPairs])
 def test_single_precision_is_kept_and_wrong_arguments_are_named(kind):
     curriculum = kind(random_order(1)[0])
     assert curriculum.smoothed_gradient(np.ones(14, np.float32), 0.1)[1].dtype == np.float32
@@ -121,7 +123,7 @@ def test_single_precision_is_kept_and_wrong_arguments_are_named(kind):
         curriculum.value(np.ones(2))
 
 
-@pytest.mark.parametrize("kind", [AllPairs, Chain])
+@pytest.mark.parametrize("kind", [AllPairs, ChainedPairs])
 def test_without_admissible_pairs(kind):
     for scores in (np.ones(4), np.full(4, np.nan), np.zeros(0)):
         order = order_by_scores(scores, np.zeros(len(scores)), delta=0, scope="global")
@@ -130,7 +132,7 @@ def test_without_admissible_pairs(kind):
         assert curriculum.n_pairs == 0
         assert curriculum.value(v) == 0
         assert not curriculum.smoothed_gradient(v, 0.1)[1].any()
-        assert not curriculum.curvature(0.1).any() or kind is Chain
+        assert not curriculum.curvature(0.1).any() or kind is ChainedPairs
 
 
 def pacing(curriculum, losses, mu):
@@ -168,14 +170,14 @@ def test_the_pacing_step_solves_the_chain_as_a_program_with_a_slack_a_sample(mu)
     program = cp.Problem(cp.Minimize(separable + mu * cp.sum(slack)), constraints)
     program.solve(solver="CLARABEL")
     found = update_pacing(
-        pacing(Chain(order), losses, mu),
+        pacing(ChainedPairs(order), losses, mu),
         start=np.full(16, 0.5),
         smoothing=(1e-1, 1e-2, 1e-3, 1e-4),
         max_iter=20_000,
     )
     assert found.objective == pytest.approx(program.value, abs=2e-3)
     np.testing.assert_allclose(found.v, v.value, atol=2e-2)
-    free = update_pacing(pacing(Chain(order), losses, 1e-9), start=np.full(16, 0.5))
+    free = update_pacing(pacing(ChainedPairs(order), losses, 1e-9), start=np.full(16, 0.5))
     assert np.abs(free.v - found.v).max() > 0.05
 
 
@@ -187,7 +189,7 @@ def test_two_hundred_thousand_samples_need_memory_for_the_samples_only():
     AllPairs(order).smoothed_gradient(rng.random(n), 0.1)  # compiles
     v = rng.random(n)
     tracemalloc.start()
-    for kind in (AllPairs, Chain):
+    for kind in (AllPairs, ChainedPairs):
         value, gradient = kind(order).smoothed_gradient(v, 0.1)
         assert value > 0
         assert gradient.sum() == pytest.approx(0, abs=1e-3)

@@ -7,7 +7,7 @@ from sklearn.decomposition import sparse_encode
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.errors import InputError
 from cppcl.learning.graph import Laplacian
-from cppcl.optim.alternation import Training
+from cppcl.optim.alternation import Alternation
 from cppcl.optim.dictionary import project_atoms
 from cppcl.optim.pacing.options import Pacing
 from cppcl.optim.pacing.problem import group_sizes
@@ -25,7 +25,7 @@ def training(seed, *, curricula=True, dtype=np.float64, **options):
     pairs = [np.array([rng.permutation(n)[:2] for _ in range(10)]) for n in (K, L)]
     settings = {"alpha": 0.05, "beta": 0.5, "n_rounds": 12} | options
     pacing = {name: settings.pop(name) for name in Pacing.option_names() if name in settings}
-    return Training(
+    return Alternation(
         features=tuple(features),
         dictionaries=[
             project_atoms(rng.standard_normal((N, F.shape[1]))).astype(dtype) for F in features
@@ -231,7 +231,7 @@ def test_scaling_features_scales_the_alternation(factor):
 def test_atoms_are_replaced_until_the_last_ten_rounds(monkeypatch):
     replaced = []
     monkeypatch.setattr(
-        Training, "replace_unused", lambda state, rng: replaced.append(state.round_number)
+        Alternation, "replace_unused", lambda state, rng: replaced.append(state.round_number)
     )
     training(0, n_rounds=14, regularizer="none").run(np.random.default_rng(0))
     assert replaced == [0, 1, 2, 3]

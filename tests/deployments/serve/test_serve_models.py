@@ -25,7 +25,7 @@ from deployments.serve.look import Look, look_of
 from deployments.serve.served_model import ServedModel
 from deployments.serve.work import WorkQueue
 from deployments.web import pictures as module
-from deployments.web.pictures import PictureFile, Pictures
+from deployments.web.pictures import PictureFile, PictureReader
 from deployments.web.security import access_for
 from storage import Reference
 from tasks.workspace import Workspace
@@ -275,18 +275,18 @@ class TestPreparing:
     ) -> None:
         (tmp_path / "3.png").unlink()
         (tmp_path / "4.png").write_bytes(b"another one")
-        pictures = Pictures(tmp_path, drawn)
+        pictures = PictureReader(tmp_path, drawn)
         pictures.prepare(Event(), set_event())
         assert set(pictures._kept) == set(drawn) - {3, 4}
-        asked = Pictures(tmp_path, drawn)
+        asked = PictureReader(tmp_path, drawn)
         assert all(asked[number] == kept for number, kept in pictures._kept.items())
 
     def test_no_more_than_are_kept(
         self, drawn: dict[int, PictureFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        size = len(Pictures(tmp_path, drawn)[0].content)
+        size = len(PictureReader(tmp_path, drawn)[0].content)
         monkeypatch.setattr(module, "KEPT_BYTES", round(5.5 * size))
-        pictures = Pictures(tmp_path, drawn)
+        pictures = PictureReader(tmp_path, drawn)
         pictures.prepare(Event(), set_event())
         # In their order, and none was let go for another one.
         assert list(pictures._kept) == [0, 1, 2, 3, 4]
@@ -294,13 +294,13 @@ class TestPreparing:
     def test_it_ends_when_the_server_does(
         self, drawn: dict[int, PictureFile], tmp_path: Path
     ) -> None:
-        pictures = Pictures(tmp_path, drawn)
+        pictures = PictureReader(tmp_path, drawn)
         pictures.prepare(set_event(), set_event())
         pictures.prepare(set_event(), Event())
         assert not pictures._kept
 
     def test_searches_come_first(self, drawn: dict[int, PictureFile], tmp_path: Path) -> None:
-        pictures, stop, idle = Pictures(tmp_path, drawn), Event(), Event()
+        pictures, stop, idle = PictureReader(tmp_path, drawn), Event(), Event()
         looked = Event()
         wait = idle.wait
 

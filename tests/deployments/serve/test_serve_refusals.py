@@ -299,11 +299,11 @@ def wait_for(begun: Event, go: Event) -> None:
 
 def test_a_changed_file_is_not_shown(served_place: Any, live: Any, tmp_path: Path) -> None:
     from cppcl.errors import PictureError
-    from deployments.web.pictures import PictureFile, Pictures
+    from deployments.web.pictures import PictureFile, PictureReader
 
     content = saved(DRAWN)
     (tmp_path / "a.png").write_bytes(content)
-    pictures = Pictures(tmp_path, {("image", 0): PictureFile("a.png", "0" * 64)})
+    pictures = PictureReader(tmp_path, {("image", 0): PictureFile("a.png", "0" * 64)})
     for show in (pictures.content, pictures.__getitem__):
         with pytest.raises(PictureError, match="changed since the experiment was run"):
             show(("image", 0))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cppcl.curriculum import AllPairs, Chain, ExplicitPairs, Union, order_by_scores
+from cppcl.curriculum import AllPairs, ChainedPairs, ExplicitPairs, Union, order_by_scores
 from cppcl.curriculum.scores import hash_pairs
 from cppcl.errors import InputError
 from cppcl.modality import MODALITIES
@@ -39,7 +39,7 @@ def training_ids(stages: Any, modality: Any) -> list[str]:
     return [samples.column("ids", modality)[row] for row in rows]
 
 
-@pytest.mark.parametrize(("form", "kind"), [("all", AllPairs), ("chain", Chain)])
+@pytest.mark.parametrize(("form", "kind"), [("all", AllPairs), ("chain", ChainedPairs)])
 def test_pairs_that_are_not_listed_come_back_from_the_store(stages, form, kind):
     store = stages.workspace.store
     reference = build(stages, pair_form=form)
