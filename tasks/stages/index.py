@@ -10,13 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from cppcl.datasets.folder import images_only
 from cppcl.errors import DataUnavailableError, InputError
 from storage import Reference
 from storage.files import locked
-from tasks.model import index_folder
+from tasks.lineage import Lineage
 from tasks.progress import log
 from tasks.samples import open_pictures
 from tasks.stages.contract import StageResult
+from tasks.stages.encode import encode_features
+from tasks.stages.extract import extract_features
+from tasks.stages.fetch import publish_table
 from tasks.workspace import STAMP, Workspace
 
 TRIES = 3
@@ -141,6 +145,68 @@ def update_index(
                 },
             )
     return update
+
+
+def index_folder(
+    *, workspace: Workspace, model: Reference, folder: Path, max_bad_share: float = 0.1
+) -> list[StageResult]:
+    """Encode a folder of pictures with a trained model, as a gallery of their own.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    model : Reference
+        An `encode` artifact of that model.
+    folder : path
+        Pictures, at any depth.
+    max_bad_share : float
+        Share of pictures that may fail.
+
+    Returns
+    -------
+    list of StageResult
+        The new sample table, features and codes; the last is the new model.
+
+    Raises
+    ------
+    InputError
+        If the folder is none, or holds no pictures.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; give the folder of the new pictures")
+    store = workspace.store
+    lineage = Lineage.of_codes(store, model)
+    features = store.open(lineage.features["image"])
+    fetched = publish_table(
+        store,
+        images_only(folder),
+        root=folder,
+        version="1",
+        parameters={"dataset": "gallery"},
+        licence="",
+        findings=[],
+        mode="reuse",
+    )
+    extracted = extract_features(
+        workspace=workspace,
+        table=fetched.reference,
+        modality="image",
+        extractor=features.parameters["extractor"],
+        options=features.run["notes"]["options"],
+        longest_side=features.parameters["longest_side"],
+        block_rows=features.parameters["block_rows"],
+        learned=features.inputs.get("learned"),
+        max_bad_share=max_bad_share,
+    )
+    encoded = encode_features(
+        workspace=workspace,
+        model=lineage.training.reference,
+        sketch_features=None,
+        image_features=extracted.reference,
+        label=f"gallery {folder.name}",
+    )
+    return [fetched, extracted, encoded]
 
 
 def check_name(workspace: Workspace, name: str) -> None:

@@ -147,17 +147,17 @@ def test_a_report_is_not_copied_into_a_file(
 def test_nothing_is_collected_while_a_gallery_is_made(
     finished_run: Any, tmp_path: Path, cppcl: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import tasks.model
+    import tasks.stages.index
 
     place = finished_run.copy(tmp_path / "copy")
-    encode = tasks.model.encode_features
+    encode = tasks.stages.index.encode_features
 
     def collect_first(**arguments: Any) -> Any:
         with pytest.raises(StoreInUseError):
             place.store.gc([])
         return encode(**arguments)
 
-    monkeypatch.setattr(tasks.model, "encode_features", collect_first)
+    monkeypatch.setattr(tasks.stages.index, "encode_features", collect_first)
     images = finished_run.shapes / "images"
     result = cppcl("index", "tiny", images, "--workspace", place.root)
     assert result.code == 0, result.stderr

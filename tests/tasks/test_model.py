@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from cppcl.errors import InputError, PictureError
-from tasks.model import Model, index_folder
+from tasks.model import Model
+from tasks.stages.index import index_folder
 from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("inline_blocks")
