@@ -91,7 +91,7 @@ class Baseline(Learner):
         image_labels: Labels,
         links: Any,
     ) -> dict[str, NDArray[Any]]:
-        """Learn from prepared features; what is returned is kept in `_arrays`."""
+        """Learn from prepared features and return the arrays to keep."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

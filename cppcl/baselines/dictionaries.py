@@ -120,7 +120,7 @@ class DictionaryBaseline(LinkedBaseline):
 
 
 class JDL(DictionaryBaseline):
-    """Joint dictionary learning: two dictionaries by which a pair has one and the same code.
+    """Joint dictionary learning: the sketch and the image of a pair share one code.
 
     Minimises ``|F_s - C D_s|^2 + |F_i - C D_i|^2 + 2 alpha |C|_1`` over shared codes C and atoms
     in the unit ball.
@@ -156,8 +156,8 @@ def recode(features: Floating, start: Floating, dictionary: Floating, alpha: flo
     """Lasso codes (n, N) of features (n, m), never worse for a sample than those to start from.
 
     The solver stops at a tolerance, which near the end of an alternation may be more than there
-    is left to gain. A step of an alternation need not converge, so nothing is said where it did
-    not.
+    is left to gain. A step of an alternation need not converge, so there is no warning where it
+    did not.
     """
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         codes = encode(features, dictionary, alpha).codes
@@ -177,7 +177,7 @@ def first_codes(features: Floating, dictionary: Floating, alpha: float) -> Float
 def shared_start(
     views: list[Floating], dictionaries: list[Floating], alpha: float, n_rounds: int
 ) -> tuple[list[Floating], list[Floating]]:
-    """Dictionaries learned with shared codes, and codes of each view by its own of them."""
+    """Dictionaries learned with shared codes, and the codes of each view by its own dictionary."""
     learned = learn_shared_codes(views, dictionaries, alpha=alpha, n_rounds=n_rounds)
     return learned, [first_codes(F, D, alpha) for F, D in zip(views, learned, strict=True)]
 
@@ -189,7 +189,7 @@ def refit(features: Floating, codes: Floating, dictionary: Floating) -> Floating
 
 
 def span(samples: Floating) -> Floating:
-    """Orthonormal basis (m, r) of what holds the samples (n, m); all columns where n >= m.
+    """Orthonormal basis (m, r) of the span of the samples (n, m); the identity where n >= m.
 
     Least squares leaves atoms in the span of the samples, so that learning there is the same,
     and faster where columns are many.

@@ -1,4 +1,4 @@
-"""Eigensketch transform: a photo becomes the sketch that its like were drawn as."""
+"""Eigensketch transform: a photo becomes a sketch, by the sketches of similar photos."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def _draw_partners(
 def _draw_columns(
     matrix: Any, rows: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Those of the rows that are not all zero, and a column of each, drawn by its entries."""
+    """Rows that are not all zero, and for each a column drawn in proportion to its entries."""
     matrix.eliminate_zeros()
     first, last = matrix.indptr[rows], matrix.indptr[rows + 1]
     rows, first, last = (bounds[first < last] for bounds in (rows, first, last))

@@ -87,7 +87,7 @@ class CombinedExtractor(BaseExtractor):
 
     @property
     def learns(self) -> bool:
-        """Whether a part learns."""
+        """True if a part learns."""
         return bool(self.learning)
 
     @property

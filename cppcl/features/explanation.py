@@ -1,4 +1,4 @@
-"""What a person looks at to see how an extractor arrives at its vector."""
+"""Layers that show how an extractor arrives at its vector."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class LearningExtractor(BaseExtractor, ABC):
 
     @property
     def has_learned(self) -> bool:
-        """Whether there is something to describe by."""
+        """True if `fit` has learned something."""
         return bool(self._learned)
 
     def learned(self, name: str) -> NDArray[Any]:
@@ -91,7 +91,7 @@ class LearningExtractor(BaseExtractor, ABC):
 
 
 class UniformSample:
-    """At most so many of the rows that pass by, each with the same chance.
+    """Uniform random sample of a stream of rows (reservoir sampling).
 
     Parameters
     ----------

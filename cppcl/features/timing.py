@@ -43,7 +43,7 @@ def example(kind: Kind) -> Picture:
 
 
 def as_if_learned(extractor: Extractor) -> Extractor:
-    """Fit an extractor that learns with random arrays, which take as long to apply."""
+    """Give an extractor random arrays for what it learns: applying them takes as long."""
     if extractor.learns and isinstance(extractor, LearningExtractor):
         rng = np.random.default_rng(0)
         extractor.from_arrays({name: rng.random(s) for name, s in extractor.shapes.items()})

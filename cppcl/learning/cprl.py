@@ -139,7 +139,7 @@ class CPRL(Learner):
 
     @property
     def curriculum_modalities(self) -> tuple[str, ...]:
-        """Modalities whose curricula are gone by."""
+        """Modalities whose curricula are used."""
         if self.pacing.curricula == "both":
             return super().curriculum_modalities
         return (self.pacing.curricula,) if self.uses_curricula else ()
@@ -354,7 +354,7 @@ def check_atoms_fit(n_atoms: int, dtype: np.dtype[Any]) -> None:
 
 
 def prepared(preparation: Preparation, features: Floating, name: str) -> Floating:
-    """Fit a preparation and apply it; refuse rows that it leaves without direction."""
+    """Fit a preparation and apply it; refuse features of which nothing remains."""
     matrix = preparation.fit_transform(features, name=name)
     if not matrix.any():
         raise InputError(

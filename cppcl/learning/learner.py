@@ -16,7 +16,7 @@ from cppcl.validation import Floating
 
 
 class BaseMethod:
-    """The usual answers to what a method is asked about itself (`cppcl.methods.Method`).
+    """Usual values of what a method declares about itself (`cppcl.methods.Method`).
 
     It learns, without curricula and on the CPU. A subclass to which that does not apply says
     otherwise.
@@ -28,12 +28,12 @@ class BaseMethod:
 
     @property
     def uses_curricula(self) -> bool:
-        """True if `fit` with these options goes by curricula; here false."""
+        """True if `fit` uses curricula with these options; here false."""
         return False
 
     @property
     def curriculum_modalities(self) -> tuple[str, ...]:
-        """Modalities whose curricula `fit` goes by; here both, if it goes by curricula."""
+        """Modalities whose curricula `fit` uses; here both, if it uses curricula at all."""
         return MODALITIES if self.uses_curricula else ()
 
     @property

@@ -18,7 +18,7 @@ FINGERPRINT = "fingerprint"
 
 @dataclass(frozen=True)
 class Round:
-    """What `cppcl.learning.cprl.CPRL.fit` tells after each round; to be used within the callback.
+    """What `cppcl.learning.cprl.CPRL.fit` reports after each round; only valid in the callback.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ class TrainingData:
     links : sparse array (K, L) or None
         Affinities that replace the links by label.
     labelled : bool
-        Whether both labels were given.
+        True if labels of both modalities were given.
     """
 
     features: tuple[Floating, Floating]

@@ -70,7 +70,7 @@ def descend_from(
     *,
     max_iter: int,
 ) -> Run:
-    """Accelerate, or take plain steps should momentum have raised the value; never end higher.
+    """Accelerate; take plain steps where momentum raised the value, so that it never ends higher.
 
     Parameters
     ----------

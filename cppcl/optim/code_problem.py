@@ -41,7 +41,7 @@ class CodeProblem:
     laplacian : Laplacian or None
         The graph; None where ``beta`` is zero.
     l1_weight : {'v2', 'none'}
-        Whether ``w_p`` is ``v_p^2`` or 1.
+        Weight ``w_p`` of a sample's L1 norm: ``v_p^2`` or 1.
     """
 
     blocks: Sequence[CodeBlock]
@@ -124,7 +124,7 @@ class CodeResult:
     n_iter : int
         Iterations taken.
     converged : bool
-        Whether the tolerance was met.
+        True if the tolerance was met.
     changes : tuple of float
         Relative change of the codes in each iteration; empty for new samples.
     """

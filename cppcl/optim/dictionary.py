@@ -27,7 +27,7 @@ class DictionaryResult:
     n_iter : int
         Iterations taken.
     converged : bool
-        Whether the solver met its tolerance.
+        True if the solver met its tolerance.
     """
 
     dictionary: NDArray[Any]
@@ -36,7 +36,7 @@ class DictionaryResult:
 
 
 def project_atoms(dictionary: Any) -> Any:
-    """Scale atoms longer than 1 back to unit norm: rows of a numpy array or torch tensor."""
+    """Scale atoms, rows of an array or tensor, that are longer than 1 back to unit norm."""
     norms = (dictionary * dictionary).sum(axis=1, keepdims=True) ** 0.5
     return dictionary / norms.clip(1)
 

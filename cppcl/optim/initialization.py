@@ -21,7 +21,7 @@ directions in which linked samples of the two modalities agree most."""
 SAMPLES_PER_ATOM = 50
 """Most samples (or pairs) that initial dictionaries are learned from."""
 DictionaryStart = Literal["joint", "independent"]
-"""Whether dictionaries start from shared codes of linked pairs, or from each modality alone."""
+"""Start of the dictionaries: shared codes of linked pairs, or each modality alone."""
 
 
 def initial_dictionaries(
@@ -134,7 +134,7 @@ def complete_atoms(
     *,
     rng: np.random.Generator,
 ) -> list[NDArray[Any]]:
-    """Continue directions that run out by samples, and samples that run out by their copies.
+    """Fill up with samples where there are too few directions, then with copies of samples.
 
     Parameters
     ----------

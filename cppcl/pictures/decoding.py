@@ -151,7 +151,7 @@ def _read(path: Path, label: str) -> bytes:
 
 
 def _looks_like_xml(data: bytes) -> bool:
-    """No raster format starts with '<', with or without a byte order mark."""
+    """True if data start with '<', after any byte order mark: no raster format does."""
     start = data[:256].removeprefix(b"\xef\xbb\xbf").lstrip()
     return start[:1] == b"<" or start[:4] in (b"\xff\xfe<\x00", b"\xfe\xff\x00<")
 

@@ -1,4 +1,4 @@
-"""Photographs of drawings on paper: strokes freed of light, shadow and ruled lines, or refused."""
+"""Photographs of drawings on paper: strokes without shadows and ruled lines, or a refusal."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _strokes(darkness: NDArray[np.float32], name: str) -> NDArray[np.bool_]:
 
 
 def _without_specks(strokes: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Strokes without pieces that are smaller than a hundredth of the longest side."""
+    """Remove pieces that are smaller than a hundredth of the longest side."""
     from scipy.ndimage import find_objects, label
 
     pieces, _ = label(strokes, np.ones((3, 3)))

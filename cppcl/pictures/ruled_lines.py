@@ -29,7 +29,7 @@ THICKNESS_FACTOR = 2.0
 
 
 def without_ruled_lines(strokes: Mask) -> Mask:
-    """Strokes without ruled lines, in one direction or both; those that cross them stay.
+    """Remove ruled lines, in one direction or both; strokes that cross them stay.
 
     A line is a ruled one only among at least three that are parallel, run over half of the page
     and lie at multiples of one distance: a horizon or a table that was drawn stays.
@@ -104,7 +104,7 @@ def common_slope(strokes: Mask) -> float:
 
 
 def _evenly_spaced(cover: NDArray[np.floating]) -> NDArray[np.int64] | None:
-    """Rows of lines, if they lie at multiples of one distance; with those seen in part alone."""
+    """Rows of lines at multiples of one distance, also lines seen only in part; None without."""
     from scipy.signal import find_peaks
 
     padded = np.concatenate([[0.0], cover, [0.0]])
@@ -127,7 +127,7 @@ def _evenly_spaced(cover: NDArray[np.floating]) -> NDArray[np.int64] | None:
 
 
 def _shifted(mask: Mask, shifts: NDArray[np.int64]) -> Mask:
-    """Columns moved down by so many rows; what leaves the picture is lost."""
+    """Move each column down by its number of rows; what leaves the picture is lost."""
     height, width = mask.shape
     rows = np.arange(height)[:, None] - shifts
     inside = (rows >= 0) & (rows < height)

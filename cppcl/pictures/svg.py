@@ -1,4 +1,4 @@
-"""Rendering of SVG drawings, with nothing read but the drawing itself."""
+"""Rendering of SVG drawings; no other file is read."""
 
 from __future__ import annotations
 

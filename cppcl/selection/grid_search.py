@@ -36,7 +36,7 @@ class Job:
     options : tuple of dict
         Combinations that are fitted one after the other.
     warm_start : bool
-        Whether each fit starts from the one before.
+        True if each fit starts from the one before.
     """
 
     options: tuple[dict[str, Any], ...]
@@ -53,8 +53,8 @@ class SearchResult:
         The combinations, in the order of the grid (last option fastest).
     scores : ndarray, (combinations, folds of all repeats) float64
     warm_start : bool
-        Whether fits started from the one of the next larger value, so that scores are
-        not exactly those of the same options fitted alone.
+        True if each fit started from that of the next larger value. Scores then differ
+        slightly from those of the same options fitted alone.
     """
 
     options: tuple[dict[str, Any], ...]
@@ -225,7 +225,7 @@ def combinations(grid: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
 
 
 def constructed(make_method: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """Construct a method, of whose options those in groups are named by their path."""
+    """Construct a method; options of groups are named by their path."""
     method = make_method(**{n: value for n, value in options.items() if "." not in n})
     nested = {n.replace(".", "__"): value for n, value in options.items() if "." in n}
     return method.set_params(**nested) if nested else method

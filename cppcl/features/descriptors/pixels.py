@@ -31,8 +31,8 @@ class Pixels(StatelessExtractor):
     size : (width, height)
         What the box is resized to, with antialiasing. The box is stretched to it.
     normalisation : {'none', 'zero_mean_unit_variance'}
-        Whether each picture's values are shifted and scaled to mean 0 and variance 1; a picture
-        of one value becomes zeros.
+        'zero_mean_unit_variance' shifts and scales the values of each picture to mean 0 and
+        variance 1; a picture of one value becomes zeros.
     color : {'gray', 'rgb'}
         One value a pixel, or three.
     """

@@ -126,8 +126,8 @@ class Shelo(ContourOptions, StatelessExtractor):
     least_magnitude : float
         Share of the largest magnitude that a cell must exceed.
     vote : {'product', 'sum'}
-        Whether a vote is the product of magnitude, block weight and bin weight, or, as in the
-        authors' software, the bin weight is added to the product of the others.
+        A vote is the product of magnitude, block weight and bin weight ('product'), or the
+        product of the first two plus the bin weight, as in the authors' software ('sum').
     root : bool
         True if square roots are taken of each block before its normalisation to unit Euclidean
         norm and again after it, or neither.

@@ -36,7 +36,7 @@ class Solution(NamedTuple):
     n_iter: int
     """Iterations."""
     converged: bool
-    """Whether the solver met its own tolerance."""
+    """True if the solver met its own tolerance."""
     multipliers: NDArray[np.float64] | None
     """Multiplier of each listed pair, (P,), from 0 to the pair's weight."""
 

@@ -221,7 +221,7 @@ class UnlistedLinks:
 
 
 def has_classes(laplacian: Laplacian) -> bool:
-    """Whether no sample belongs to more than one group, as with labels."""
+    """True if each sample belongs to at most one group, as with labels."""
     return all(
         np.diff(factor.indptr).max(initial=0) <= 1 for factor in (laplacian.left, laplacian.right)
     )

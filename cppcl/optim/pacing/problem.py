@@ -98,7 +98,7 @@ class PacingProblem:
 
     @property
     def separable(self) -> bool:
-        """Whether the minimiser has a closed form, sample by sample."""
+        """True if the minimiser has a closed form, sample by sample."""
         return (
             self.regularizer == "none"
             or self.printed_sign
@@ -107,7 +107,7 @@ class PacingProblem:
 
     @property
     def convex(self) -> bool:
-        """Whether the objective is convex: all but for what the paper prints."""
+        """True if the objective is convex; some forms that the paper prints are not."""
         return not self.printed_sign and (self._coupled is None or self._coupled.convex)
 
     @property

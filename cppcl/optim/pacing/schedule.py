@@ -125,7 +125,7 @@ class SelfPacing:
         return self.v
 
     def advance(self) -> bool:
-        """Raise gamma, or count a final round; return whether the last of these is over."""
+        """Raise gamma, or count a final round; return True after the last final round."""
         regularizer = self.options.regularizer
         if regularizer == "none" or self.gamma is None:
             return False

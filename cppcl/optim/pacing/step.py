@@ -34,7 +34,7 @@ class PacingResult:
     n_iter : int
         Iterations taken; 0 for a closed form or an enumeration.
     converged : bool
-        Whether the solver met its own tolerance.
+        True if the solver met its own tolerance.
     kkt : float
         Residual of the optimality conditions at v, computed here and not by the solver; see
         `cppcl.optim.pacing.certificate.kkt_residual`. Of a binary result: the largest decrease

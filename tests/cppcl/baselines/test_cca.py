@@ -86,17 +86,6 @@ def test_pairs_may_come_in_any_order_with_samples_left_over():
     np.testing.assert_allclose(linked.correlations_, expected.correlations_, atol=1e-10)
 
 
-def test_class_cca_is_ridge_cca_where_classes_are_pairs():
-    sketches, images = two_views(50)
-    ids = np.arange(50)
-    of_class = ClassCCA(preparation={"n_components": 4}).fit(sketches, images, ids, ids)
-    of_pairs = RidgeCCA(preparation={"n_components": 4}).fit(sketches, images, ids, ids)
-    np.testing.assert_allclose(of_class.correlations_, of_pairs.correlations_, atol=1e-12)
-    np.testing.assert_allclose(
-        of_class.encode_sketches(sketches), of_pairs.encode_sketches(sketches), atol=1e-10
-    )
-
-
 def test_class_cca_is_ridge_cca_on_the_list_of_linked_pairs():
     rng = np.random.default_rng(5)
     sketches, images = two_views(40)
@@ -193,20 +182,6 @@ def test_several_partners_are_refused_by_ridge_cca():
 def test_wrong_links_are_named(links, message):
     with pytest.raises(InputError, match=message):
         ClassCCA().fit(np.eye(3), np.eye(3), range(3), range(3), links=links)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_directions": 0}, "n_directions=0"),
-        ({"ridge": -1}, "ridge=-1"),
-        ({"correlation_power": -1}, "correlation_power=-1"),
-        ({"class_weight": "class"}, "class_weight='class'"),
-    ],
-)
-def test_options_out_of_range(options, message):
-    with pytest.raises(InputError, match=message):
-        ClassCCA(**options)
 
 
 def test_data_without_correlation_is_named():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 
 from cppcl.datasets import DATASETS, SampleTable
 from cppcl.datasets.cufs import TEST, TRAINING, Cufs
+from cppcl.datasets.published.mirrors import Listener
 from cppcl.datasets.qmul_test import CLASSES, QmulTest
 from cppcl.datasets.splits import (
     Split,
@@ -186,24 +187,17 @@ def test_qmul_annotations_that_cannot_be_read(content, message, tmp_path):
 
 
 def test_qmul_takes_its_sketches_from_tuberlin_where_that_is_here(tmp_path):
-    from cppcl.datasets.published.mirrors import Listener
-
     files = OFFICIAL["qmul"]()
     sketches = {p: c for p, c in files.items() if p.startswith("png/")}
     DATASETS["tuberlin"]().add(tmp_path, write_zip(tmp_path / "t.zip", sketches))
     made = DATASETS["qmul"]
-    data_set = type("Offline", (made,), {"parts": tuple(_without_archives(made.parts))})()
+    parts = tuple(replace(part, archives=()) for part in made.parts)
+    data_set = type("Offline", (made,), {"parts": parts})()
     said = []
     with pytest.raises(DataUnavailableError):
         data_set.fetch(tmp_path, Listener(log=said.append))
     assert data_set.status(tmp_path).found["sketches"] == 12
     assert f"sketches: from {tmp_path / 'tuberlin'}" in said
-
-
-def _without_archives(parts):
-    from dataclasses import replace
-
-    return [replace(part, archives=()) for part in parts]
 
 
 @pytest.mark.parametrize("photos", ["whole", "detected"])
@@ -265,17 +259,8 @@ def test_training_and_test_share_nothing(name, tables):
 def test_copies_of_a_test_picture_do_not_train(name, tables):
     _, table = tables[name]
     digest = table.column("sha256", "image")[0]
-    twins = SampleTable(
-        ids=table.ids,
-        sha256=tuple(
-            digest if m == "image" else d
-            for m, d in zip(table.modality, table.sha256, strict=True)
-        ),
-        paths=table.paths,
-        modality=table.modality,
-        labels=table.labels,
-        groups=table.groups,
-    )
+    columns = zip(table.modality, table.sha256, strict=True)
+    twins = replace(table, sha256=tuple(digest if m == "image" else d for m, d in columns))
     for split in applicable(name, twins):
         assert len(split.train_images) == 0
         assert len(split.test_images)

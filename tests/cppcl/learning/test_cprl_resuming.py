@@ -93,14 +93,6 @@ def test_pacing_variables_of_every_round_are_kept(name):
         )
 
 
-def test_a_state_without_the_pacing_of_its_rounds_is_refused():
-    states = []
-    make().fit(*data(), callback=lambda r: states.append(r.to_arrays()))
-    older = {name: array for name, array in states[2].items() if name != "pacing_rounds"}
-    with pytest.raises(ResumeError, match="'pacing_rounds'; start anew"):
-        make().fit(*data(), resume_from=older)
-
-
 def test_draws_go_on_where_they_were():
     """Unused atoms are replaced by draws after the round that is resumed from."""
     arrays = make().fit(*data()).to_arrays()
@@ -184,16 +176,14 @@ def test_what_is_no_state_is_refused(state):
     model = make(n_rounds=3).fit(*data())
     with pytest.raises(ResumeError, match="resume_from holds nothing"):
         make(n_rounds=3).fit(*data(), resume_from={})
-    with pytest.raises(
-        ResumeError, match="but no fingerprint: give what the to_arrays of a round"
-    ):
+    with pytest.raises(ResumeError, match="resume_from is a list"):
+        make(n_rounds=3).fit(*data(), resume_from=[1])
+    with pytest.raises(ResumeError, match="no fingerprint"):
         make(n_rounds=3).fit(*data(), resume_from=model.to_arrays())
     incomplete = {name: array for name, array in state.items() if name != "codes"}
-    with pytest.raises(
-        ResumeError, match=r"cannot be read: .*has codes of shape None.*start anew"
-    ):
+    with pytest.raises(ResumeError, match="codes of shape None"):
         make(n_rounds=3).fit(*data(), resume_from=incomplete)
-    for name in ("gamma", "rng"):
+    for name in ("gamma", "rng", "pacing_rounds"):
         incomplete = {key: array for key, array in state.items() if key != name}
         with pytest.raises(ResumeError, match=f"cannot be read: .*{name}"):
             make(n_rounds=3).fit(*data(), resume_from=incomplete)
@@ -240,8 +230,3 @@ def test_a_mangled_state_is_refused(name):
     make(n_rounds=2).fit(*data(), callback=lambda r: states.append(r.to_arrays()))
     with pytest.raises(ResumeError, match="cannot be read"):
         make(n_rounds=2).fit(*data(), resume_from={**states[0], name: 3})
-
-
-def test_a_state_that_is_no_dictionary_is_refused():
-    with pytest.raises(ResumeError, match="resume_from is a list"):
-        make().fit(*data(), resume_from=[1])

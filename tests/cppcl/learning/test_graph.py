@@ -162,18 +162,6 @@ def test_weights_within_modalities_alone_link_nothing():
         Laplacian.from_labels("aa", "b", within=(sparse.csr_array([[0, 1.0], [1, 0]]), None))
 
 
-def test_quadratic_form_is_half_the_weighted_squared_differences():
-    graph = Laplacian.from_labels("aab", "abbc", normalize="none")
-    X = np.random.default_rng(1).standard_normal((7, 4))
-    expected = sum(
-        np.sum((X[k] - X[3 + g]) ** 2)
-        for k, a in enumerate("aab")
-        for g, b in enumerate("abbc")
-        if a == b
-    )
-    assert graph.quadratic_form(X) == pytest.approx(expected)
-
-
 def test_mean_degree_is_one_and_memory_is_linear():
     n = 20_000
     classes = np.arange(n) % 2

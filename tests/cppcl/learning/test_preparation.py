@@ -170,16 +170,6 @@ def test_other_numbers_become_the_type_that_holds_them(dtype, becomes):
     assert prepared.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_layout_in_memory_does_not_matter(dtype):
-    matrix = features(dtype=dtype)
-    expected = Preparation(whiten=True).fit_transform(matrix)
-    wide = np.repeat(matrix, 2, axis=1)
-    for other in (np.asfortranarray(matrix), wide[:, ::2], matrix[::-1][::-1], matrix.tolist()):
-        prepared = Preparation(whiten=True).fit_transform(np.asarray(other, dtype=dtype))
-        assert prepared.tobytes() == expected.tobytes()
-
-
 def test_a_matrix_of_rows_one_after_the_other_is_not_copied():
     matrix = features(dtype=np.float32)
     assert check_matrix(matrix, "pixels") is matrix

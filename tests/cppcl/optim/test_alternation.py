@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from sklearn.decomposition import sparse_encode
 
 from cppcl.curriculum.pairs import ExplicitPairs
-from cppcl.errors import InputError
 from cppcl.learning.graph import Laplacian
 from cppcl.optim.alternation import Alternation
 from cppcl.optim.dictionary import project_atoms
@@ -151,14 +150,6 @@ def test_graph_pulls_linked_codes_together():
     assert disagreement(3.0) < 0.3 * disagreement(0.0)
 
 
-def test_float32_is_kept():
-    state = training(0, dtype=np.float32, n_rounds=3)
-    state.run(np.random.default_rng(0))
-    assert {state.codes.dtype, state.v.dtype, *(D.dtype for D in state.dictionaries)} == {
-        np.dtype(np.float32)
-    }
-
-
 def test_shadow_losses_are_those_of_codes_without_graph_at_full_weight():
     state = training(4, printed=("l1", "shadow_loss"), beta=5.0)
     state.pacing.v = np.full(K + L, 1e-3)
@@ -169,32 +160,6 @@ def test_shadow_losses_are_those_of_codes_without_graph_at_full_weight():
         C = sparse_encode(F, D, algorithm="lasso_cd", alpha=0.05 / 2, max_iter=100_000)
         expected.append(((F - C @ D) ** 2).sum(axis=1))
     np.testing.assert_allclose(state.pacing_losses(), np.concatenate(expected), atol=1e-3)
-
-
-@pytest.mark.parametrize("round_number", [1, 4])
-def test_an_interrupted_training_ends_like_one_that_was_not(round_number):
-    stored = {}
-
-    def store(state):
-        if state.round_number == round_number:
-            stored.update({name: array.copy() for name, array in state.to_arrays().items()})
-
-    whole = training(0, n_rounds=16)
-    history = whole.run(np.random.default_rng(0), store)
-    rest = training(0, n_rounds=16)
-    rest.from_arrays(stored)
-    assert rest.round_number == round_number
-    again = rest.run(np.random.default_rng(99))
-    for name, column in history.items():
-        np.testing.assert_array_equal(again[name], column)
-    np.testing.assert_array_equal(rest.codes, whole.codes)
-    np.testing.assert_array_equal(rest.v, whole.v)
-
-
-def test_the_state_of_other_data_is_refused():
-    arrays = training(0).to_arrays() | {"codes": np.zeros((3, 2))}
-    with pytest.raises(InputError, match=r"codes of shape \(3, 2\)"):
-        training(0).from_arrays(arrays)
 
 
 def test_the_stop_rule_can_be_switched_off():

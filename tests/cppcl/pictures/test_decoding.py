@@ -130,26 +130,6 @@ def test_cmyk(ink, rgb, kind):
     assert error.max() <= 3
 
 
-@pytest.mark.parametrize("form", ["PNG", "GIF"])
-def test_palette(form):
-    picture = Image.new("P", (2, 1))
-    picture.putpalette([10, 20, 30, 200, 100, 50])
-    picture.putdata([0, 1])
-    expected = [[[10, 20, 30], [200, 100, 50]]]
-    np.testing.assert_array_equal(decode_picture(encoded(picture, form)), expected)
-    clear = encoded(picture, form, transparency=0)
-    np.testing.assert_array_equal(decode_picture(clear)[0, 0], [255, 255, 255])
-    np.testing.assert_array_equal(decode_picture(clear)[0, 1], [200, 100, 50])
-
-
-def test_palette_with_partial_transparency():
-    picture = Image.new("P", (2, 1))
-    picture.putpalette([0, 0, 0, 0, 0, 0])
-    picture.putdata([0, 1])
-    data = encoded(picture, "PNG", transparency=bytes([255, 51]))
-    np.testing.assert_array_equal(decode_picture(data)[0, :, 0], [0, 204])
-
-
 @pytest.mark.parametrize("form", ["PNG", "TIFF", "BMP"])
 def test_one_bit(form):
     bits = np.array([[True, False, True], [False, False, True]])
@@ -187,30 +167,35 @@ def test_premultiplied_grey_alpha():
 SIXTEEN_BITS = np.array([[0, 257, 32768, 65535]], np.uint16)
 
 
-@pytest.mark.parametrize("form", ["PNG", "TIFF", "PPM"])
-def test_sixteen_bit_grey_is_scaled_linearly(form):
-    picture = decode_picture(encoded(SIXTEEN_BITS, form))
-    np.testing.assert_array_equal(picture[0, :, 0], [0, 1, 128, 255])
-    np.testing.assert_array_equal(picture[..., 0], picture[..., 2])
-
-
-def test_sixteen_bit_grey_big_endian_tiff():
-    file = io.BytesIO()
-    Image.fromarray(SIXTEEN_BITS.astype(">u2")).save(file, format="TIFF")
-    np.testing.assert_array_equal(decode_picture(file.getvalue())[0, :, 0], [0, 1, 128, 255])
-
-
-def test_sixteen_bit_grey_where_zero_is_white():
+def white_is_zero():
+    """A TIFF file whose tag of photometric interpretation says so."""
     data = bytearray(encoded(SIXTEEN_BITS, "TIFF"))
-    entry = data.index(struct.pack("<HHI", 262, 3, 1))
-    data[entry + 8] = 0
-    np.testing.assert_array_equal(decode_picture(bytes(data))[0, :, 0], [255, 254, 127, 0])
+    data[data.index(struct.pack("<HHI", 262, 3, 1)) + 8] = 0
+    return bytes(data)
 
 
-def test_sixteen_bit_grey_with_a_transparent_value():
-    rows = [struct.pack(">2H", 1000, 2000)]
-    data = png(2, 1, 16, 0, rows, before_data=png_chunk(b"tRNS", struct.pack(">H", 1000)))
-    np.testing.assert_array_equal(decode_picture(data)[0, :, 0], [255, 8])
+def partly_clear():
+    picture = Image.new("P", (2, 1))
+    picture.putpalette([0, 0, 0, 0, 0, 0])
+    picture.putdata([0, 1])
+    return encoded(picture, "PNG", transparency=bytes([255, 51]))
+
+
+CLEAR = png_chunk(b"tRNS", struct.pack(">H", 1000))
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (encoded(SIXTEEN_BITS.astype(">u2"), "TIFF"), [0, 1, 128, 255]),
+        (white_is_zero(), [255, 254, 127, 0]),
+        (png(2, 1, 16, 0, [struct.pack(">2H", 1000, 2000)], before_data=CLEAR), [255, 8]),
+        (partly_clear(), [0, 204]),
+    ],
+    ids=["big endian", "zero is white", "transparent value", "palette"],
+)
+def test_rare_kinds_of_grey(data, expected):
+    np.testing.assert_array_equal(decode_picture(data)[0, :, 0], expected)
 
 
 def test_sixteen_bit_colour_keeps_the_upper_bits():

@@ -46,11 +46,6 @@ def test_codes_closer_than_single_precision_tells_are_told_apart(share):
         assert_same(gallery[::300] + 1e-3 * (gallery[::300] != 0), gallery, 20, metric)
 
 
-def test_equal_codes_keep_their_order():
-    gallery = np.tile(codes(2, share=0.5), (40, 1))
-    assert_same(gallery[:2], gallery, 60, "cosine")
-
-
 @pytest.mark.parametrize("scale", [1e-140, 1e-22, 1e-10, 1e16, 1e140])
 @pytest.mark.parametrize("metric", ["cosine", "l2"])
 def test_extreme_codes(scale, metric):

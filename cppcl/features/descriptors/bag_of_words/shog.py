@@ -52,7 +52,7 @@ class Shog(VisualWords):
     Parameters
     ----------
     sampling : {'random', 'grid'}
-        Whether windows are centred at random places, or in the cells of a square grid.
+        Windows are centred at random places, or in the cells of a square grid.
     n_windows : int
         Number of windows; for 'grid' at most so many: 625 make 25 x 25.
     """

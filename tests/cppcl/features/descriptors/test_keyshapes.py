@@ -47,12 +47,6 @@ def test_limits_and_seed_of_the_draw(masks):
     assert len(fewest) == len(patches) == 7
 
 
-@pytest.mark.parametrize("n", [0, 3])
-def test_no_strokes_at_all(n):
-    with pytest.raises(InputError, match=rf"none of the {n} training pictures .*canny"):
-        sample_strokes([np.zeros((30, 30), dtype=bool)] * n, 100, 1000, seed=0)
-
-
 def test_separate_clusters_are_found():
     rng = np.random.default_rng(0)
     centres = rng.random((6, 136)).astype(np.float32)

@@ -164,13 +164,6 @@ def test_the_image_tower_alone_will_do(kind, network, model, weights, picture, t
     np.testing.assert_array_equal(rows, Cnn(network=network, weights=weights).transform([picture]))
 
 
-def test_weights_of_another_model_are_named(network, tmp_path, picture):
-    path = tmp_path / "other.pth"
-    torch.save({"visual.a": torch.zeros(1), "a": torch.zeros(1)}, path)
-    with pytest.raises(InputError, match=r"other\.pth.* no state_dict of "):
-        Cnn(network=network, weights=str(path)).transform([picture])
-
-
 def test_unknown_models_are_named(kind, network, weights):
     with pytest.raises(InputError, match=f"{kind} has no model .*did you mean"):
         _ = Cnn(network=f"{network}x", weights=weights).dimension

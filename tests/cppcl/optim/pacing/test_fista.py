@@ -94,12 +94,6 @@ def test_disorder_is_what_multipliers_do_not_account_for():
     assert disorder(pairs, caps, np.array([0.5, 0, 0, 0.0]), v) == pytest.approx(0.4)
 
 
-def test_the_same_problem_gives_the_same_bytes():
-    once, again = (update_pacing(large(), start=np.ones(500)) for _ in range(2))
-    assert once.v.tobytes() == again.v.tobytes()
-    assert once.multipliers.tobytes() == again.multipliers.tobytes()
-
-
 def test_a_solver_that_is_stopped_says_so_and_does_not_worsen_the_start():
     problem = large()
     start = np.full(500, 0.3)

@@ -190,12 +190,8 @@ def test_float32_is_kept():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gamma0": 0.0}, "regularizer='none'"),
-        ({"eta": 1.0}, "eta=1.0 must be"),
         ({"printed": ["sign"], "regularizer": "A"}, "regulariser B, not 'A'"),
         ({"printed": ["coupling"], "coupling": "none"}, "coupling='trace'"),
-        ({"printed": ["coupling"], "qp_solver": "osqp"}, "qp_solver='osqp'"),
-        ({"selection": "binary"}, "selection='binary' is a form of regulariser A"),
         ({"sizes": (5, 4, 2)}, "curricula has 2 entries for 3 modalities"),
     ],
 )
