@@ -113,7 +113,7 @@ def test_restriction_equals_restricting_the_list(kind, seed):
         assert restricted.value(v[rows]) == pytest.approx(explicit.value(v[rows]))
 
 
-@pytest.mark.parametrize("kind", [AllPairs, ChainedPairs])
+@pytest.mark.parametrize("kind", [AllPairs, ChainedPairs, listed])
 def test_single_precision_is_kept_and_wrong_arguments_are_named(kind):
     curriculum = kind(random_order(1)[0])
     assert curriculum.smoothed_gradient(np.ones(14, np.float32), 0.1)[1].dtype == np.float32
@@ -123,7 +123,7 @@ def test_single_precision_is_kept_and_wrong_arguments_are_named(kind):
         curriculum.value(np.ones(2))
 
 
-@pytest.mark.parametrize("kind", [AllPairs, ChainedPairs])
+@pytest.mark.parametrize("kind", [AllPairs, ChainedPairs, listed])
 def test_without_admissible_pairs(kind):
     for scores in (np.ones(4), np.full(4, np.nan), np.zeros(0)):
         order = order_by_scores(scores, np.zeros(len(scores)), delta=0, scope="global")
@@ -132,6 +132,7 @@ def test_without_admissible_pairs(kind):
         assert curriculum.n_pairs == 0
         assert curriculum.value(v) == 0
         assert not curriculum.smoothed_gradient(v, 0.1)[1].any()
+        assert not curriculum.degree().any()
         assert not curriculum.curvature(0.1).any() or kind is ChainedPairs
 
 

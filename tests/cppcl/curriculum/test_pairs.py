@@ -50,20 +50,6 @@ def test_gradient_equals_central_differences(eps):
     assert np.abs(gradient).max() > 0.1
 
 
-def test_single_precision_is_kept():
-    curriculum = ExplicitPairs(np.array([[0, 1]]), 2)
-    assert curriculum.smoothed_gradient(np.ones(2, np.float32), 0.1)[1].dtype == np.float32
-
-
-def test_no_pairs():
-    curriculum = ExplicitPairs(np.zeros((0, 2), np.int64), 3)
-    assert len(curriculum) == 0
-    value, gradient = curriculum.smoothed_gradient(np.ones(3), 0.1)
-    assert value == curriculum.value(np.ones(3)) == 0
-    np.testing.assert_array_equal(gradient, np.zeros(3))
-    np.testing.assert_array_equal(curriculum.degree(), np.zeros(3))
-
-
 def test_restriction_renumbers():
     curriculum = ExplicitPairs(np.array([[0, 1], [3, 1], [3, 2]]), 4)
     restricted = curriculum.restrict(np.array([1, 3]))
@@ -93,11 +79,3 @@ def test_arrays_restore_the_same_pairs():
 def test_wrong_pairs_are_named(pairs, message):
     with pytest.raises(InputError, match=message):
         ExplicitPairs(pairs, 3)
-
-
-def test_wrong_arguments_are_named():
-    curriculum = ExplicitPairs(np.array([[0, 1]]), 3)
-    with pytest.raises(InputError, match="eps=0"):
-        curriculum.smoothed_gradient(np.ones(3), 0)
-    with pytest.raises(InputError, match=r"shape \(2,\), expected \(3,\)"):
-        curriculum.value(np.ones(2))

@@ -1,4 +1,4 @@
-"""Made scenes: an object at a known place, on a grainy ground, with shapes behind or over it."""
+"""Made sketches, and scenes: an object on a grainy ground, with shapes behind or over it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def scene(
     n_distractors : int
         How many.
     occluding : bool
-        Whether they lie over the object, or behind it.
+        True if they lie over the object, not behind it.
     distractor_scale, object_scale : (smallest, largest)
         Square root of the share of the picture that a distractor, or the object, covers.
 
@@ -95,6 +95,26 @@ def draw_shape(pen, kind: int, box: tuple[int, ...], colour: np.ndarray) -> None
             ],
             fill,
         )
+
+
+def drawing(seed: int, width: int = 2, side: int = 256) -> np.ndarray:
+    """Circles and zigzags of one pen on white, inside the middle 216 pixels."""
+    from PIL import Image, ImageDraw
+
+    rng = np.random.default_rng(seed)
+    image = Image.new("RGB", (side, side), "white")
+    pen = ImageDraw.Draw(image)
+    for _ in range(2):
+        x, y, radius = (int(rng.integers(*span)) for span in ((70, 186), (70, 186), (20, 50)))
+        box = (x - radius, y - radius, x + radius, y + radius)
+        pen.ellipse(box, outline="black", width=width)
+        points = rng.integers(20, side - 20, (3, 2))
+        pen.line([tuple(map(int, point)) for point in points], "black", width)
+    return np.asarray(image)
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
 def overlaps(windows: np.ndarray, box: np.ndarray) -> np.ndarray:

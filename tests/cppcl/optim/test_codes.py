@@ -35,28 +35,6 @@ def small_problem(
     return problem, rng.standard_normal((10, N)).astype(dtype)
 
 
-def test_gradient_agrees_with_finite_differences():
-    problem, X = small_problem(0, alpha=0.0)
-    gradient = problem.gradient(X)
-    step = 1e-6
-    for index in np.ndindex(X.shape):
-        E = np.zeros_like(X)
-        E[index] = step
-        numeric = (problem.value(X + E) - problem.value(X - E)) / (2 * step)
-        assert gradient[index] == pytest.approx(numeric, rel=1e-6, abs=1e-7)
-
-
-@settings(deadline=None)
-@given(seed=st.integers(0, 999))
-def test_curvature_majorises_the_smooth_part(seed):
-    problem, X = small_problem(seed, alpha=0.0)
-    Z = X + np.random.default_rng(seed + 1).standard_normal(X.shape)
-    step = Z - X
-    bound = problem.value(X) + np.vdot(problem.gradient(X), step)
-    bound += 0.5 * np.vdot(problem.curvature()[:, None] * step, step)
-    assert problem.value(Z) <= bound + 1e-9
-
-
 @settings(max_examples=200, deadline=None)
 @given(
     seed=st.integers(0, 999),

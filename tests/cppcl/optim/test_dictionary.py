@@ -51,11 +51,6 @@ def test_no_codes_leave_the_dictionary_alone():
     np.testing.assert_array_equal(result.dictionary, start)
 
 
-def test_float32_is_kept():
-    features, codes, v, start = small_problem(3, dtype=np.float32)
-    assert update_dictionary(features, codes, v, start=start).dictionary.dtype == np.float32
-
-
 def test_momentum_that_overshoots_is_replaced_by_plain_steps(monkeypatch):
     features, codes, v, start = small_problem(4)
     honest = module._Moments.value

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cppcl.errors import InputError
 from cppcl.learning.affinity import within_weights
 from cppcl.learning.graph import Laplacian
 from cppcl.optim import terms as module
@@ -94,8 +93,3 @@ def test_more_samples_than_fit_at_once(monkeypatch):
     whole = smooth["reconstruction"].losses(C)
     monkeypatch.setattr(module, "ROWS_AT_ONCE", 2)
     np.testing.assert_allclose(smooth["reconstruction"].losses(C.copy()), whole, rtol=1e-12)
-
-
-def test_an_unknown_weight_is_refused():
-    with pytest.raises(InputError, match="l1_weight='v'"):
-        Sparsity(0.1, "v").value(np.ones((1, 1)), np.ones(1))

@@ -1,27 +1,9 @@
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw
 
 from cppcl.errors import InputError
 from cppcl.features.descriptors.lks import Lks
-
-
-def drawing(seed: int, width: int = 2, side: int = 256) -> np.ndarray:
-    """A circle and a zigzag of one pen on white, inside the middle 216 pixels."""
-    rng = np.random.default_rng(seed)
-    image = Image.new("RGB", (side, side), "white")
-    pen = ImageDraw.Draw(image)
-    for _ in range(2):
-        x, y, radius = (int(rng.integers(*span)) for span in ((70, 186), (70, 186), (20, 50)))
-        box = (x - radius, y - radius, x + radius, y + radius)
-        pen.ellipse(box, outline="black", width=width)
-        points = rng.integers(20, side - 20, (3, 2))
-        pen.line([tuple(map(int, point)) for point in points], "black", width)
-    return np.asarray(image)
-
-
-def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+from tests.cppcl.features.scenes import cosine, drawing
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from PIL import Image, ImageDraw
 
 from cppcl.features.descriptors.grids import cell_of, nearest_cells
 from cppcl.features.descriptors.shelo import Helo, Shelo, cell_angles, sobel
+from tests.cppcl.features.scenes import cosine, drawing
 
 
 def _rgb(image: Image.Image) -> np.ndarray:
@@ -18,21 +19,6 @@ def line(degrees: float, width: int = 3, side: int = 256) -> np.ndarray:
     ends = [tuple(middle - step), tuple(middle + step)]
     ImageDraw.Draw(image).line(ends, 0, width)
     return _rgb(image)
-
-
-def drawing(seed: int, width: int = 2) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    image = Image.new("L", (256, 256), 255)
-    pen = ImageDraw.Draw(image)
-    for _ in range(2):
-        x, y, radius = (int(rng.integers(*span)) for span in ((70, 186), (70, 186), (20, 50)))
-        pen.ellipse((x - radius, y - radius, x + radius, y + radius), outline=0, width=width)
-        pen.line([tuple(map(int, point)) for point in rng.integers(20, 236, (3, 2))], 0, width)
-    return _rgb(image)
-
-
-def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
 @pytest.mark.parametrize("degrees", [10, 45, 80, 90, 120, 170])

@@ -6,12 +6,6 @@ from cppcl.features import make_extractor
 from cppcl.features.descriptors.bag_of_words.gf_hog import GfHog, describe_pixels, gradient_field
 
 
-def stroke(shape=(40, 50)):
-    mask = np.zeros(shape, dtype=bool)
-    mask[10:13, 8:30] = mask[10:30, 27:30] = True
-    return mask
-
-
 @pytest.mark.parametrize("spread", ["laplace", "nearest"])
 def test_sides_of_a_bar(spread):
     mask = np.zeros((30, 41), dtype=bool)

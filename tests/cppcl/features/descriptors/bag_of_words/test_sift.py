@@ -5,16 +5,7 @@ from cppcl.features.descriptors.bag_of_words.sift import (
     CELL_SIDES,
     Sift,
     direction_layers,
-    smoothed,
 )
-
-
-@pytest.fixture
-def image():
-    """An asymmetric mark around the middle pixel of 81 x 81."""
-    mask = np.zeros((81, 81), dtype=np.float32)
-    mask[30:33, 30:55] = mask[30:50, 30:33] = mask[44:52, 48:50] = 1
-    return smoothed(mask, 2.0)
 
 
 @pytest.mark.parametrize(

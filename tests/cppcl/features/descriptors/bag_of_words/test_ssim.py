@@ -10,18 +10,6 @@ from cppcl.features.descriptors.bag_of_words.ssim import (
 )
 
 
-@pytest.fixture
-def mask():
-    """An asymmetric mark in the middle of a wide blank."""
-    marked = np.zeros((201, 201), dtype=bool)
-    marked[90:93, 80:130] = marked[90:118, 80:84] = True
-    marked[np.arange(100, 125), np.arange(90, 115)] = True
-    return marked
-
-
-PIXELS = np.array([[91, 100], [100, 81], [110, 100], [117, 107]])
-
-
 def test_similar_along_a_line_only():
     mask = np.zeros((101, 101), dtype=bool)
     mask[50] = True
