@@ -56,7 +56,7 @@ def retrain(
     decision = promote(Workspace(Path(workspace)), name, score=score, tolerance=tolerance)
     create_markdown_artifact(
         key=artifact_key(name, "promotion"),
-        description="Whether the model of the last training is served",
+        description="Decision on serving the model of the last training",
         markdown=f"{decision.reason}.\n\n`cppcl promote {name} --list` lists what was promoted, "
         f"`cppcl promote {name} --back` serves the one before.",
     )

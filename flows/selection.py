@@ -62,6 +62,6 @@ class Selection:
         return "reuse"
 
     def runs(self, stage: str) -> bool:
-        """Whether the chain goes as far as this stage."""
+        """True if the chain goes as far as this stage."""
         last = self.only or self.until or STAGES[-1]
         return STAGES.index(stage) <= STAGES.index(last)

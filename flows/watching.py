@@ -130,7 +130,7 @@ def failure_text(
     return (
         f"# {run.name}: {(state.name or state.type.value).lower()}{stages}\n\n"
         f"```\n{state.message or 'no message: see the log of the run'}\n```\n\n"
-        "What was finished is kept. When the cause is mended, go on with\n\n"
+        "What was finished is kept. When the cause is fixed, go on with\n\n"
         f"```\n{going_on(flow, run.parameters, deployment)}\n```\n\n"
         f"and read the log with `prefect flow-run logs {run.id}`.\n"
     )

@@ -60,7 +60,7 @@ class Model:
         k : int
             Number of pictures.
         photograph : bool
-            Whether it is a photograph of a sketch on paper: see `cppcl.pictures.photographs`.
+            True for a photograph of a sketch on paper: see `cppcl.pictures.photographs`.
 
         Raises
         ------

@@ -23,7 +23,7 @@ class Progress:
     done, total : int
         Units done and in all; ``total`` 0 where it is not known.
     cached : bool
-        Whether the store had it already.
+        True if the store had it already.
     seconds : float
         Time so far.
     detail : str
@@ -40,7 +40,7 @@ class Progress:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left to do."""
+        """True if nothing is left to do."""
         return self.done >= self.total
 
 

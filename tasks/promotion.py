@@ -30,12 +30,12 @@ _OF_ENTRIES = frozenset(
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a run was promoted.
+    """Outcome of a promotion.
 
     Attributes
     ----------
     promoted : bool
-        Whether its model is the one that is served now.
+        True if the model of the run is served now.
     reason : str
         A sentence that says why.
     entry : dict

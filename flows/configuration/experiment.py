@@ -114,7 +114,8 @@ class FileSplit(Options):
     seeds: Seeds = Field((0,), min_length=1, description="What {seed} in path stands for")
     path: str = Field(description="JSON file, or a split that comes along (cufs-official)")
     target: Literal["groups", "labels"] = Field(
-        "labels", description="Whether instances or classes are relevant"
+        "labels",
+        description="What makes a picture relevant: the same instance (groups) or class (labels)",
     )
 
 

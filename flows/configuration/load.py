@@ -261,7 +261,7 @@ def _value(override: str, text: str, is_text: bool) -> Any:
 
 
 def _takes_text(options: Options, path: tuple[str, ...]) -> bool:
-    """Whether an option is a name or a path, never a number."""
+    """True if an option is a name or a path, never a number."""
     owner: Any = options
     for name in path[:-1]:
         owner = owner[name] if isinstance(owner, dict) else getattr(owner, name)

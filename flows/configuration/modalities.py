@@ -73,11 +73,11 @@ class CurriculumOptions(ExtractorPair):
     image: ScoreOptions = Field(description="Easiness score of images, an extractor")
     sketch_source: Literal["auto", Source, "simulated"] = Field(
         "auto",
-        description="Whether pairs of sketches come from scores, answers or both; auto is both "
+        description="Source of pairs of sketches: scores, answers or both; auto is both "
         "where there are answers. simulated: from the answers of a simulated annotator",
     )
     image_source: Literal["auto", Source] = Field(
-        "auto", description="Whether pairs of images come from scores, answers or both"
+        "auto", description="Source of pairs of images: scores, answers or both"
     )
     sketch_answers: Path | None = Field(
         None,
@@ -100,7 +100,7 @@ class CurriculumOptions(ExtractorPair):
     )
     delta_unit: DeltaUnit = Field(
         "deviation",
-        description="Whether delta is in standard deviations of the scores, or in their own unit",
+        description="Unit of delta: standard deviations of the scores, or the scores' own unit",
     )
     rho: float = Field(
         0.3,
@@ -191,6 +191,6 @@ class CurriculumOptions(ExtractorPair):
 
 
 def score_learns(options: dict[str, Any]) -> bool:
-    """Whether options, not yet checked, name an extractor that learns."""
+    """True if options, not yet checked, name an extractor that learns."""
     extractor = EXTRACTORS.get(str(options.get("name")))
     return extractor is not None and extractor.learns

@@ -98,7 +98,7 @@ SCHEMES = ("tcp://", "tls://", "ssh://")
 
 
 def is_place(text: str) -> bool:
-    """Whether it reads ``[user@]host[:port]``."""
+    """True for ``[user@]host[:port]``."""
     place = re.fullmatch(r"(?:[^@\s]+@)?(?:\[[0-9A-Fa-f:]+\]|[^:,@\s]+)(?::(\d+))?", text.strip())
     return place is not None and int(place[1] or 1) in range(1, 65536)
 
@@ -204,13 +204,13 @@ class RegisteredOptions(Options):
         }
 
     def _is_place(self, name: str) -> bool:
-        """Whether a field says where a file lies, or would if it were given."""
+        """True if a field is the path of a file, given or not."""
         annotation = type(self).model_fields[name].annotation
         return isinstance(getattr(self, name), Path) or Path in get_args(annotation)
 
     @property
     def learns(self) -> bool:
-        """Whether what these options make learns from training pictures before it is used."""
+        """True if the extractor of these options learns from training pictures first."""
         if not LEARNING.keys() <= type(self).model_fields.keys():
             return False
         return make_extractor(self.registered_name, self.arguments()).learns
@@ -240,7 +240,7 @@ def options_model(
     discriminator : str
         Name of the field that tells registered classes apart.
     compared : bool
-        Whether it is a method: features, a metric and a grid may be given beside the options.
+        True for a method: features, a metric and a grid may be given beside the options.
     """
     arguments = constructor_fields(registered)
     fields: dict[str, Any] = {

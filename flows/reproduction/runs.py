@@ -53,9 +53,9 @@ class Runs:
     workspace : Workspace
         Where results are stored and runs recorded.
     quick : bool
-        Whether the smaller form of each run is taken.
+        True for the smaller form of each run.
     anew : bool
-        Whether recorded runs of earlier versions are left aside.
+        True to leave recorded runs of earlier versions aside.
     """
 
     def __init__(self, workspace: Workspace, *, quick: bool = False, anew: bool = False) -> None:

@@ -63,7 +63,7 @@ def run_jobs(
     in_flight : int or None
         Jobs at a time; None means some for each worker.
     tell_killed : bool
-        Whether a job that kills its workers gives `Killed`, and not an error.
+        True to yield `Killed` for a job that kills its workers, rather than raise.
 
     Yields
     ------

@@ -146,7 +146,7 @@ class Wanted:
 
 
 def is_started_here(where: str) -> bool:
-    """Whether a cluster is started for the session, and not only found."""
+    """True if the session starts this cluster, rather than connecting to one."""
     return where in KINDS or where.startswith("ssh://")
 
 

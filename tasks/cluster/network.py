@@ -42,7 +42,7 @@ def environment() -> dict[str, str]:
 
 
 def is_lost(future: Any, error: BaseException) -> bool:
-    """Whether a job has no result because this process lost its scheduler, and not by itself."""
+    """True if a job has no result because this process lost its scheduler."""
     if isinstance(error, CancelledError):
         return getattr(error, "reason", "") == "scheduler-connection-lost"
     return future.status != "error"

@@ -21,7 +21,7 @@ JOB_BYTES = 64 * 2**20
 """Features of a job, at most."""
 READERS = 4
 """Threads that decode for a worker with a GPU."""
-MEND = "raise compute.memory_per_worker, or lower block_rows or longest_side (blocks are kept)"
+HINT = "raise compute.memory_per_worker, or lower block_rows or longest_side (blocks are kept)"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def run_blocks(
     n_workers = functools.partial(current_cluster().n_workers, device)
     jobs = bundles(blocks, throughput, row_bytes, n_workers)
     for _, result in run_jobs(
-        work, jobs, device=device, name=spec.name, hint=MEND, tell_killed=True
+        work, jobs, device=device, name=spec.name, hint=HINT, tell_killed=True
     ):
         if isinstance(result, Killed):
             deadly += result.job
@@ -69,7 +69,7 @@ def run_blocks(
             yield Finished(report, done)
     if deadly:
         log(
-            f"{spec.name}: workers died with {len(deadly)} blocks; these are described again, "
+            f"{spec.name}: workers died with {len(deadly)} blocks; these are extracted again, "
             "picture by picture"
         )
     carefully = functools.partial(extract_carefully, partial, root=root, spec=spec, store=store)
@@ -91,13 +91,13 @@ def run_alone(
     killed = None
     for _ in range(len(block.paths) + 1):
         ((_, result),) = run_jobs(
-            work, [block], device=device, name=f"{name}-alone", hint=MEND, tell_killed=True
+            work, [block], device=device, name=f"{name}-alone", hint=HINT, tell_killed=True
         )
         if not isinstance(result, Killed):
             report: BlockReport = result
             return report
         killed = result
-    raise CppclError(killed.message if killed else MEND)
+    raise CppclError(killed.message if killed else HINT)
 
 
 def bundles(

@@ -66,7 +66,7 @@ def report_on_experiment(
     configuration : dict
         The experiment as plain data.
     mode : {'reuse', 'force', 'require'}
-        Whether a stored report is taken.
+        What to do with a stored report.
     """
     store = workspace.store
     inputs = {"table": table} | {

@@ -43,7 +43,7 @@ def sweep_of_experiment(
         Evaluations of each split, by protocol and method, of every combination that was run.
         Combinations are numbered from 0, the last option fastest.
     mode : {'reuse', 'force', 'require'}
-        Whether a stored one is taken.
+        What to do with a stored artifact.
     """
     store = workspace.store
     recipe = Recipe(

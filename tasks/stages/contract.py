@@ -30,7 +30,7 @@ class StageResult:
     reference : Reference
         The artifact.
     cached : bool
-        Whether it was there before.
+        True if it was stored before.
     seconds : float
         Wall time of this call.
     """
@@ -58,7 +58,7 @@ def produce(
     create : callable
         Fills a writer with the artifact.
     mode : {'reuse', 'force', 'require'}
-        Whether a stored one is taken.
+        What to do with a stored artifact.
     label : str
         Which piece of the stage this is, for progress.
 
@@ -84,7 +84,7 @@ def produce(
 
 
 def worth_a_retry(task: Any, task_run: Any, state: State) -> bool:
-    """Whether a failed task may succeed when tried again: not on bad input, not on damage."""
+    """True if a failed task may succeed when tried again: not on bad input or damage."""
     try:
         state.result()
     except (CppclError, StoreError, TypeError, ValueError, KeyError, AttributeError):

@@ -38,7 +38,7 @@ def encode_features(
     label : str
         Which piece of the stage this is, for progress.
     mode : {'reuse', 'force', 'require'}
-        Whether a stored artifact is taken.
+        What to do with a stored artifact.
     """
     store = workspace.store
     features = {"sketch": sketch_features, "image": image_features}

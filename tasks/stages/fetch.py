@@ -42,7 +42,7 @@ def fetch_data(
     key_parameters : dict
         Those that take part in the key; the content of the table does so by its digest.
     mode : {'reuse', 'force', 'require'}
-        Whether a stored table is taken.
+        What to do with a stored table.
     """
     data_set = DATASETS[name](**{k: without_zarr(v, workspace) for k, v in options.items()})
     if isinstance(data_set, PublishedSet):

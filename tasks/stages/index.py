@@ -46,7 +46,7 @@ class IndexUpdate:
     skipped : dict of str to str
         Pictures that cannot be used, with the reason.
     published : bool
-        Whether it differs from the last state.
+        True if it differs from the last state.
     """
 
     name: str

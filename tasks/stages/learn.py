@@ -31,7 +31,7 @@ PICTURES = "pictures.sha256"
 DRAWING = "drawing.png"
 CAPTION = "drawing.txt"
 REMARKS = "remarks.json"
-MEND = "raise compute.memory_per_worker, or lower longest_side or what the extractor samples"
+HINT = "raise compute.memory_per_worker, or lower longest_side or what the extractor samples"
 
 
 def learn_features(
@@ -134,7 +134,7 @@ def training_pictures(
 def run_job(pictures: TrainingPictures, spec: ExtractorSpec, device: str) -> LearnedArrays:
     """Learn on the cluster, as one job."""
     work = functools.partial(learn_from, spec=spec)
-    ((_, learned),) = run_jobs(work, [pictures], device=device, name="learn", hint=MEND)
+    ((_, learned),) = run_jobs(work, [pictures], device=device, name="learn", hint=HINT)
     result: LearnedArrays = learned
     return result
 

@@ -20,7 +20,7 @@ from tasks.workers.training import TOPIC, Training, fit_stored, in_rounds
 from tasks.workspace import Workspace
 
 VERSION = "1"
-MEND = "raise compute.memory_per_worker (what is done is kept)"
+HINT = "raise compute.memory_per_worker (what is done is kept)"
 
 
 def training_recipe(
@@ -95,7 +95,7 @@ def train_method(
     label : str
         Which piece of the stage this is, for progress.
     mode : {'reuse', 'force', 'require'}
-        Whether what is stored is taken.
+        What to do with a stored training.
     """
     if seconds is not None:
         return StageResult(recipe.reference, cached=False, seconds=seconds)
@@ -126,7 +126,7 @@ def train_several(
     recipes : sequence of (Recipe, str)
         Each training, and which piece of the stage it is.
     mode : {'reuse', 'force', 'require'}
-        Whether what is stored is taken.
+        What to do with a stored training.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def train_several(
         prefect_progress("train") as show,
         hearing(TOPIC, hear),
     ):
-        for number, trained in run_jobs(work, pending, device="cpu", name="train", hint=MEND):
+        for number, trained in run_jobs(work, pending, device="cpu", name="train", hint=HINT):
             recipe, label = pending[number].recipe, pending[number].label
             finished.add(label)
             for remark in trained.remarks:

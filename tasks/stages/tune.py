@@ -27,7 +27,7 @@ from tasks.workers.search import job_recipe, score_stored_job
 from tasks.workspace import Workspace
 
 VERSION = "2"
-MEND = "raise compute.memory_per_worker (what is done is kept)"
+HINT = "raise compute.memory_per_worker (what is done is kept)"
 
 
 def tune_method(
@@ -78,7 +78,7 @@ def tune_method(
     label : str
         Which piece of the stage this is, for progress.
     mode : {'reuse', 'force', 'require'}
-        Whether what is stored is taken, the jobs' scores too.
+        What to do with a stored search, and with stored scores of its jobs.
     """
     store, label = workspace.store, label or method
     features = {"sketch_features": sketch_features, "image_features": image_features}
@@ -212,7 +212,7 @@ def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, label: 
     device = "gpu" if any(uses_gpu(job) for job in pending) else "cpu"
     with prefect_progress(f"tune {label}") as show:
         documents = [job.document() for job in pending]
-        finished = run_jobs(work, documents, device=device, name="tune", hint=MEND)
+        finished = run_jobs(work, documents, device=device, name="tune", hint=HINT)
         for done, _ in enumerate(finished, start=stored + 1):
             tell(Progress("tune", label, done, len(recipes)))
             show(done / len(recipes))

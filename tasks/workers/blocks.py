@@ -130,10 +130,10 @@ def extract_block(
         read_unchanged(root, block.paths[row], block.digests[row], spec.longest_side)
         for row in rows_to_decode(block)
     ]
-    return describe_block(partial, block, samples, spec, store, started)
+    return extract_samples(partial, block, samples, spec, store, started)
 
 
-def describe_block(
+def extract_samples(
     partial: str,
     block: Block,
     samples: Sequence[Result],
@@ -141,10 +141,10 @@ def describe_block(
     store: str,
     started: float,
 ) -> BlockReport:
-    """Describe the samples of a block's rows that are not copied, and write the block."""
+    """Extract features of the samples of a block that are not copied, and write the block."""
     usable = [sample for sample in samples if not isinstance(sample, InputError)]
-    described = iter(transform_each(spec.make(store), usable))
-    results = [sample if isinstance(sample, InputError) else next(described) for sample in samples]
+    extracted = iter(transform_each(spec.make(store), usable))
+    results = [sample if isinstance(sample, InputError) else next(extracted) for sample in samples]
     return write_results(partial, block, results, spec, store, started)
 
 
@@ -214,7 +214,7 @@ def extract_blocks(
     blocks : sequence of Block
         Rows to extract; those after the one at which the job is cancelled are left out.
     readers : int
-        Threads that decode the next block while one is described, as for a GPU that would wait;
+        Threads that decode the next block while one is extracted, so that a GPU need not wait;
         with 0, this thread does both.
     """
     if not readers:
@@ -242,13 +242,13 @@ def extract_blocks(
             started = time.perf_counter()
             ahead = decode(following) if following else []
             samples = [future.result() for future in waiting]
-            reports.append(describe_block(partial, block, samples, spec, store, started))
+            reports.append(extract_samples(partial, block, samples, spec, store, started))
             waiting = ahead
     return reports
 
 
 def was_cancelled() -> bool:
-    """Whether whoever submitted the job that runs in this thread wants it no more."""
+    """True if the client cancelled the task that runs in this thread."""
     worker = dask_worker()
     if worker is None:
         return False
@@ -298,7 +298,7 @@ class Journal:
     file : Path
         Where it is kept.
     at : int or None
-        Row that is being described.
+        Row that is being extracted.
     deaths : dict of int to int
         Workers that died at a row.
     """
@@ -346,11 +346,11 @@ class Journal:
         if self.deaths.get(row, 0) < DEATHS:
             return None
         return InputError(
-            f"{path}: {DEATHS} workers died while they described it alone, out of memory or by a "
+            f"{path}: {DEATHS} workers died while they extracted it alone, out of memory or by a "
             "fault of a decoder; remove it, or raise compute.memory_per_worker and force extract"
         )
 
     @property
     def n_deaths(self) -> int:
-        """Workers that died at this block since it is described picture by picture."""
+        """Workers that died since this block is extracted picture by picture."""
         return sum(self.deaths.values())

@@ -189,6 +189,6 @@ def transform_each(
 
 
 def is_out_of_gpu_memory(error: RuntimeError) -> bool:
-    """Whether PyTorch found no memory on a GPU."""
+    """True if PyTorch ran out of memory on a GPU."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(error, torch.OutOfMemoryError)

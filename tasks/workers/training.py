@@ -163,7 +163,7 @@ def fit_with_checkpoints(
 
 
 def in_rounds(method: Method) -> bool:
-    """Whether a method learns in rounds and can go on from one, or is fitted at once."""
+    """True if a method learns in rounds and can resume from one."""
     return {"callback", "resume_from"} <= signature(method.fit).parameters.keys()
 
 

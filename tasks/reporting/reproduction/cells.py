@@ -12,7 +12,7 @@ from tasks.reporting.reproduction.series import Scores
 NOTHING = Value.of(None)
 INTERVAL = "95 % interval"
 HOLDS = {"ahead": True, "level": None, "behind": False}
-"""Whether a statement that one is ahead holds, by the verdict of the difference."""
+"""Verdict of a statement that one is ahead, by the verdict of the difference."""
 
 Content = dict[str, Any]
 """Tables, figures, claims and notes of an item."""

@@ -58,7 +58,7 @@ def reproduction_of_paper(
     items : sequence of MeasuredItem
         Tables and figures, with the evaluations that they are made from.
     mode : {'reuse', 'force', 'require'}
-        Whether a stored one is taken.
+        What to do with a stored artifact.
     """
     store = workspace.store
     inputs = dict(pair for item in items for pair in item.inputs())

@@ -222,7 +222,7 @@ def stable_from(values: NDArray[np.floating]) -> int:
 def convergence_claims(
     said: Mapping[str, Any], ends: Mapping[str, float], stable: Mapping[str, int]
 ) -> list[Claim]:
-    """Whether training is soon stable, and ends lower than that of the last method."""
+    """Verdict: training is soon stable, and ends lower than that of the last method."""
     claims = []
     if claim := said.get("stable"):
         text = ", ".join(f"{name} {rounds}" for name, rounds in stable.items())

@@ -120,7 +120,7 @@ def sweep_claims(
     places: list[int],
     found: dict[int, Scores],
 ) -> list[Claim]:
-    """Whether a score changes as much, or as little, as is said."""
+    """Verdict: a score changes as much, or as little, as is stated."""
     claims = []
     for method in dict.fromkeys(item.series[place].title for place in places):
         here = [p for p in places if item.series[p].title == method and p in found]

@@ -73,7 +73,7 @@ def score_row(score: str, series: Series, found: Scores | None) -> Row:
 
 
 def claim_of(score: str, statement: Mapping[str, Any], first: Scores, second: Scores) -> Claim:
-    """Whether one line is ahead of another on the same queries."""
+    """Verdict: one line is ahead of another on the same queries."""
     if not paired(first, second):
         ours, theirs = first.interval(score), second.interval(score)
         holds = None

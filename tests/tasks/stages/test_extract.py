@@ -17,7 +17,7 @@ from cppcl.errors import CppclError, DataUnavailableError, InputError, TooManyBa
 from cppcl.features import Pixels
 from storage import DamagedArtifactError
 from tasks.cluster.jobs import result_of
-from tasks.cluster.scheduling import MEND
+from tasks.cluster.scheduling import HINT
 from tasks.progress import Progress, listening
 from tasks.samples import usable_rows
 from tasks.stages.contract import StageResult
@@ -353,7 +353,7 @@ def test_trouble_of_workers_is_told_with_its_mend(error, message):
             raise error
 
     with pytest.raises(CppclError, match=message):
-        result_of(Future(), "tcp://far:1", MEND)
+        result_of(Future(), "tcp://far:1", HINT)
 
 
 def test_progress_is_told(extract, inline_blocks):

@@ -135,13 +135,13 @@ def test_a_picture_that_kills_workers_is_named_and_passed_over(
     try:
         with (
             listening(on_message=said.append),
-            pytest.raises(TooManyBadPicturesError, match="2 workers died while they described"),
+            pytest.raises(TooManyBadPicturesError, match="2 workers died while they extracted"),
         ):
             extract_folder(max_bad_share=0.05)
     finally:
         client.unregister_worker_plugin("poison")
         client.restart(timeout=120)
-    assert any("described again, picture by picture" in text for text in said)
+    assert any("extracted again, picture by picture" in text for text in said)
     artifact = extract_folder(max_bad_share=0.1)
     bad = 6  # four circles, then the third square
     assert np.flatnonzero(~usable_rows(artifact)).tolist() == [bad]
