@@ -329,3 +329,9 @@ def finished_run(
     result = cppcl("run", file, "--workspace", workspace.root, "--json")
     assert result.code == 0, result.stderr
     return FinishedRun(file, shapes, workspace, result)
+
+
+@pytest.fixture
+def copied_run(finished_run: FinishedRun, tmp_path: Path) -> Any:
+    """Workspace of a copy of that run, to be changed."""
+    return finished_run.copy(tmp_path / "copy")

@@ -1,7 +1,5 @@
 """What the page of equations names is there."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pages as they are built: without a warning, and asking no other machine for anything."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

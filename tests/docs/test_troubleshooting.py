@@ -1,7 +1,5 @@
 """Messages that the page of troubleshooting quotes are messages of the code."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

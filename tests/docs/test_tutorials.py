@@ -11,8 +11,6 @@ Fences of a page mean, by what follows the backquotes:
   part of one; ``text about``: numbers with a point in it may be up to two off.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

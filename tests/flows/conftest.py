@@ -1,7 +1,5 @@
 """The chain without Prefect: each stage called as a plain function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One's own folder with every kind of troublesome file in it, run as a user does."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -145,7 +143,7 @@ def test_every_picture_has_a_row(troubled):
     assert len(table) == 24 + len(rows) + len(BAD)
     for modality in ("sketch", "image"):
         ok = usable_rows(troubled.features(modality))
-        paths = np.array(table.column("paths", modality))  # type: ignore[arg-type]
+        paths = np.array(table.column("paths", modality))
         assert set(paths[~ok]) == {p for p in BAD if p.startswith(modality)}
     assert "circle" in {
         label

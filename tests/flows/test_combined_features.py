@@ -1,7 +1,5 @@
 """Extractors combined by name, in experiment files and in the chain."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,7 +61,7 @@ def test_chain_describes_by_both_parts_and_shares_what_one_learned(
         assert usable_rows(features).all()
         pictures = [
             decode_picture(shapes / path, longest_side=40)
-            for path in table.column("paths", modality)  # type: ignore[arg-type]
+            for path in table.column("paths", modality)
         ]
         votes = make_extractor("lks", {**NUMBERS, "contours": contours}).from_arrays(arrays)
         parts = [votes, make_extractor("pixels", PIXELS)]

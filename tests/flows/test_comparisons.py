@@ -1,9 +1,5 @@
 """Methods beside each other and beside a publication: in the record of a run and its report."""
 
-from __future__ import annotations
-
-import csv
-import io
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +11,7 @@ from cppcl.retrieval.comparison import mean_interval, paired_difference
 from cppcl.retrieval.metrics import summarise
 from flows.selection import Selection
 from tasks.workspace import Workspace
+from tests.cppcl.report.pages import rows_of
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module")
 
@@ -114,13 +111,13 @@ def test_every_method_stands_beside_the_publication(chain, summary):
 
 def test_the_report_holds_the_same_numbers(chain, summary):
     report = chain.workspace.store.open(chain.pieces["report"][0].reference)
-    rows = list(csv.DictReader(io.StringIO(report.text("differences.csv"))))
+    rows = rows_of(report.text("differences.csv"))
     assert {(r["protocol"], r["first"], r["method"]): float(r["difference"]) for r in rows} == {
         (protocol, found["first"], method): row["mean"]
         for protocol, found in summary["differences"].items()
         for method, row in found["methods"].items()
     }
-    rows = list(csv.DictReader(io.StringIO(report.text("published.csv"))))
+    rows = rows_of(report.text("published.csv"))
     assert {r["title"]: (float(r["low"]), r["verdict"]) for r in rows} == {
         row["title"]: (row["low"], row["verdict"] or "")
         for row in summary["published"]["instance"]["methods"].values()

@@ -1,7 +1,5 @@
 """Scores that learn, and people's answers, in the chain."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +22,16 @@ pytestmark = pytest.mark.usefixtures("inline_blocks_of_module", "blank_reports")
 
 OBJECTNESS = {"name": "objectness", "n_windows": 20, "n_candidates": 60}
 EDGENESS = {"name": "edgeness", "n_windows": 20}
+PACED = {"curricula instance", "train cprl", "encode cprl", "evaluate cprl", "report"}
+
+
+def changed_pieces(before: Any, after: Any) -> set[str]:
+    """Pieces of the first chain whose artifacts are others in the second."""
+    return {
+        name
+        for name, pieces in before.pieces.items()
+        if [p.reference for p in pieces] != [p.reference for p in after.pieces[name]]
+    }
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +59,7 @@ def write(root: Path, write_experiment: Callable[..., Path]) -> Callable[..., Pa
 def test_a_score_learns_from_its_own_side_in_every_split(write, run_plain, tmp_path):
     place = Workspace(tmp_path / "workspace")
     file = write()
-    assert load_experiment(str(file)).curriculum.image.learn_from == "image"  # type: ignore[union-attr]
+    assert load_experiment(str(file)).curriculum.image.learn_from == "image"
     chain = run_plain(file, place)
     learned = chain.pieces["learn image objectness instance"]
     assert len({str(piece.reference) for piece in learned}) == 2
@@ -74,7 +82,7 @@ def test_answers_lie_beside_the_file_that_names_them(write, run_plain, tmp_path)
     lines = [f"{a},{b},a" for a, b in itertools.pairwise(ids)]
     answers = file.with_name("answers.csv")
     answers.write_text("\n".join(["sample_a,sample_b,easier", *lines]))
-    assert load_experiment(str(file)).curriculum.answers() == {"sketch": answers}  # type: ignore[union-attr]
+    assert load_experiment(str(file)).curriculum.answers() == {"sketch": answers}
     given = run_plain(file, place)
     counted = [
         place.store.open(piece.reference).json("counts.json")["sketch"]["answers"]
@@ -84,13 +92,7 @@ def test_answers_lie_beside_the_file_that_names_them(write, run_plain, tmp_path)
     assert all(0 < counts["pairs"] < len(lines) for counts in counted), (
         "of training sketches alone"
     )
-    changed = {
-        name
-        for name, pieces in given.pieces.items()
-        if [str(p.reference) for p in pieces] != [str(p.reference) for p in without.pieces[name]]
-    }
-    after = {"curricula instance", "train cprl", "encode cprl", "evaluate cprl", "report"}
-    assert changed == after
+    assert changed_pieces(without, given) == PACED
 
 
 def test_a_simulated_annotator_answers_where_nobody_did(write, run_plain, tmp_path):
@@ -109,18 +111,7 @@ def test_a_simulated_annotator_answers_where_nobody_did(write, run_plain, tmp_pa
         rows = open_split(place.store, made.inputs["split"]).train_sketches
         harder, easier = made.array("sketch_pairs").T
         assert (detail[rows[harder]] < detail[rows[easier]]).all()
-    changed = {
-        name
-        for name, pieces in without.pieces.items()
-        if [str(p.reference) for p in pieces] != [str(p.reference) for p in simulated.pieces[name]]
-    }
-    assert changed == {
-        "curricula instance",
-        "train cprl",
-        "encode cprl",
-        "evaluate cprl",
-        "report",
-    }
+    assert changed_pieces(without, simulated) == PACED
 
 
 def test_a_source_and_its_file_go_together(write):
@@ -137,7 +128,7 @@ def test_a_source_and_its_file_go_together(write):
 
 def test_pairs_of_the_sides_may_differ_and_common_values_are_one_option():
     def pairing(*overrides: str) -> dict[str, Any]:
-        return load_experiment("emoji", overrides).curriculum.pairing()  # type: ignore[union-attr]
+        return load_experiment("emoji", overrides).curriculum.pairing()
 
     common = pairing()
     # These are keys of what is stored: an option more, or one of another type, is another key.
@@ -170,8 +161,8 @@ def test_pairs_of_the_sides_may_differ_and_common_values_are_one_option():
 def test_a_combined_score_has_pairs_of_its_own(write):
     file = str(write(sketch={"name": "edgeness+pixels", "rho": 0.1}))
     experiment = load_experiment(file)
-    assert experiment.curriculum.pairing()["sketch_rho"] == 0.1  # type: ignore[union-attr]
-    assert "rho" not in experiment.curriculum.sketch.arguments()  # type: ignore[union-attr]
+    assert experiment.curriculum.pairing()["sketch_rho"] == 0.1
+    assert "rho" not in experiment.curriculum.sketch.arguments()
     assert Experiment.model_validate(experiment.model_dump(mode="json")) == experiment
 
 

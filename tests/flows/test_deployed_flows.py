@@ -1,9 +1,6 @@
 """Flows that are deployed: an index, a retraining, and what is said of failures."""
 
-from __future__ import annotations
-
 import shlex
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,15 +14,8 @@ from flows.promotion import retrain
 from flows.selection import Selection
 from flows.watching import going_on
 from tasks.progress import log
-from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.flow
-
-
-@pytest.fixture
-def place(finished_run: Any, tmp_path: Path) -> Workspace:
-    made: Workspace = finished_run.copy(tmp_path / "copy")
-    return made
 
 
 def latest_artifact(key: str) -> Any:
@@ -55,13 +45,13 @@ def test_features_are_extracted_and_the_dashboard_is_linked(finished_run, worksp
     assert "Dask dashboard" in link.data
 
 
-def test_an_index_of_a_flow_says_what_changed(place, tmp_path, draw_pictures, dask_address):
+def test_an_index_of_a_flow_says_what_changed(copied_run, tmp_path, draw_pictures, dask_address):
     folder = draw_pictures(tmp_path / "new", per_class=3, first=20) / "images"
     given = {
         "model": "tiny",
         "folder": folder,
         "name": "shelf",
-        "workspace": place.root,
+        "workspace": copied_run.root,
         "cluster_address": dask_address,
     }
     update_index(**given)
@@ -73,21 +63,21 @@ def test_an_index_of_a_flow_says_what_changed(place, tmp_path, draw_pictures, da
     assert "9 pictures; 1 added, 0 changed, 1 removed, 1 skipped" in text
     assert "## Removed\n\n- `circle/20.png`" in text
     assert "## Skipped\n\n- `circle/broken.png`: " in text
-    assert place.find_model("shelf").key == found["key"]
+    assert copied_run.find_model("shelf").key == found["key"]
 
 
-def test_a_retraining_is_promoted_only_if_it_holds(place, finished_run):
+def test_a_retraining_is_promoted_only_if_it_holds(copied_run, finished_run):
     file = str(finished_run.file)
-    first = retrain(file, workspace=place.root)
+    first = retrain(file, workspace=copied_run.root)
     assert first["promoted"]
-    served = place.find_model("tiny")
+    served = copied_run.find_model("tiny")
     # One atom cannot tell three shapes apart; any score is below 2.
     worse = ["protocols.instance.methods.cprl.n_atoms=1"]
-    entry = place.promotions / "tiny.json"
+    entry = copied_run.promotions / "tiny.json"
     entry.write_text(entry.read_text().replace('"bar": ', '"bar": 1'))
-    second = retrain(file, worse, workspace=place.root)
+    second = retrain(file, worse, workspace=copied_run.root)
     assert not second["promoted"]
-    assert place.find_model("tiny") == served
+    assert copied_run.find_model("tiny") == served
     assert "stays; --force promotes it" in latest_artifact("tiny-promotion").data
 
 
@@ -104,15 +94,15 @@ def stopped(finished_run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_failure_says_what_failed_and_how_to_go_on(stopped, tmp_path):
-    place = stopped.copy(tmp_path / "copy")
+    copied_run = stopped.copy(tmp_path / "copy")
     with pytest.raises(CppclError, match="disk is full"):
         run_experiment(
-            str(stopped.file), ["cprl.alpha=0.02"], workspace=place.root, force=["evaluate"]
+            str(stopped.file), ["cprl.alpha=0.02"], workspace=copied_run.root, force=["evaluate"]
         )
     text = latest_artifact("cppcl-failure").data
     assert "# tiny: failed in `evaluate_method" in text
     assert "the disk is full; free some space" in text
-    command = f"cppcl run {stopped.file} --set cprl.alpha=0.02 --workspace {place.root}"
+    command = f"cppcl run {stopped.file} --set cprl.alpha=0.02 --workspace {copied_run.root}"
     assert f"```\n{command}\n```" in text
 
 

@@ -1,7 +1,5 @@
 """Flows under a Prefect server: states, artifacts, stages alone, retries."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator
@@ -83,6 +81,8 @@ def test_first_run_is_recorded(finished_run):
     name, record = finished_run.workspace.find_run("tiny")
     assert name.startswith("tiny-2")
     assert record["artifacts"] == summary["artifacts"]
+    first = next(iter(finished_run.workspace.run_records().values()))
+    assert first["source"] == str(finished_run.file)
     assert len(record["all_artifacts"]) == 34
     for text in record["all_artifacts"]:
         assert finished_run.workspace.store.find(Reference.parse(text)) is not None
@@ -126,11 +126,6 @@ def test_work_shows_its_progress_in_prefect(finished_run, client):
     }
 
 
-def test_the_record_says_which_file_it_was_made_from(finished_run):
-    first = next(iter(finished_run.workspace.run_records().values()))
-    assert first["source"] == str(finished_run.file)
-
-
 def test_a_whole_configuration_can_be_given(finished_run):
     configuration = load_experiment(str(finished_run.file))
     summary = run_experiment(
@@ -149,10 +144,9 @@ def test_every_stage_has_a_flow_of_its_own():
         assert set(f.parameters.properties) == {"experiment", "overrides", "workspace", "again"}
 
 
-def test_a_stage_alone_uses_what_is_stored(finished_run, client, tmp_path):
-    place = finished_run.copy(tmp_path / "copy")
+def test_a_stage_alone_uses_what_is_stored(finished_run, client, copied_run):
     state = stage_flow("encode")(
-        str(finished_run.file), workspace=place.root, again=True, return_state=True
+        str(finished_run.file), workspace=copied_run.root, again=True, return_state=True
     )
     cached = state.result()["cached"]
     assert [s for s in STAGES if not cached.get(s, True)] == ["encode"]

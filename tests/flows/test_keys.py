@@ -1,7 +1,5 @@
 """Which option of an experiment changes which stages: those that use it and those after."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Extractors that learn, in the chain: from whom, once for whom, and what it costs again."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -109,7 +107,7 @@ def test_both_sides_describe_by_keyshapes_of_training_sketches(first, root):
             by_hand = Lks(**NUMBERS, contours=contours).from_arrays(keyshapes.to_arrays())
             pictures = [
                 decode_picture(root / path, longest_side=40)
-                for path in table.column("paths", modality)  # type: ignore[arg-type]
+                for path in table.column("paths", modality)
             ]
             features = store.open(references(first, f"extract {modality} lks")[split])
             assert features.inputs["learned"] == learned

@@ -1,7 +1,5 @@
 """An extractor that learns only with some options, in the chain."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

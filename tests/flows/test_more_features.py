@@ -1,7 +1,5 @@
 """Methods of one experiment on different features, each with its own similarity."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -90,7 +88,7 @@ def test_methods_use_the_features_and_the_similarity_they_ask_for(chain, method,
             of_test.gallery_codes,
             of_test.query_labels,
             of_test.gallery_labels,
-            metric=metric,  # type: ignore[arg-type]
+            metric=metric,
             ranks=(1, 5),
         )
         np.testing.assert_array_equal(

@@ -1,7 +1,5 @@
 """One's own feature matrices, without a picture anywhere, by the packaged experiment."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable
 from pathlib import Path

@@ -1,9 +1,5 @@
 """Pacing in the report of a run: what is kept of a training, and of one of an older version."""
 
-from __future__ import annotations
-
-import csv
-import io
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +11,7 @@ from tasks.reporting.pacing import pacing_result
 from tasks.samples import open_pictures, open_split
 from tasks.stages.build_curricula import scores_of
 from tasks.workspace import Workspace
+from tests.cppcl.report.pages import rows_of
 
 pytestmark = pytest.mark.usefixtures("inline_blocks_of_module")
 
@@ -71,7 +68,7 @@ def test_the_first_paced_method_is_shown_on_the_first_split(file, run_plain, tmp
         assert set(pacing.pictures) == shown
         assert all((picture == rows[k]).all() for k, picture in pacing.pictures.items())
     report = store.open(chain.pieces["report"][0].reference)
-    rows = list(csv.DictReader(io.StringIO(report.text("pacing_p.csv"))))
+    rows = rows_of(report.text("pacing_p.csv"))
     assert [row["sample"] for row in rows] == [
         n for pacing in found.modalities for n in pacing.ids
     ]

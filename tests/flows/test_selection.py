@@ -1,7 +1,5 @@
 """Which stages run, are required or forced, and what a run records."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -50,7 +48,7 @@ def test_modes_of_the_stages(selection, expected):
 def test_wrong_selections():
     for wrong in ({"only": "trian"}, {"start": "x"}, {"force": ("train", "y")}):
         with pytest.raises(InputError, match="is not one of fetch, split"):
-            Selection(**wrong)  # type: ignore[arg-type]
+            Selection(**wrong)
     with pytest.raises(InputError, match="exclude each other"):
         Selection(only="train", start="train")
     with pytest.raises(InputError, match="exclude each other"):
@@ -61,7 +59,7 @@ def test_wrong_selections():
         Selection(force=("train",), until="tune")
     for without_effect in ({"only": "extract"}, {"only": "report"}, {"start": "encode"}):
         with pytest.raises(InputError, match=r"--force train has no effect with --(only|from)"):
-            Selection(**without_effect, force=("train",))  # type: ignore[arg-type]
+            Selection(**without_effect, force=("train",))
 
 
 def test_peak_memory_is_that_of_this_process():

@@ -3,8 +3,6 @@
 They have no option of ours, and a stage that went by names of ours would treat them wrongly.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

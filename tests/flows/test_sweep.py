@@ -1,9 +1,5 @@
 """The flow of a sweep: every combination, what failed, what is stored, what goes on."""
 
-from __future__ import annotations
-
-import csv
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +15,7 @@ from flows.sweep import run_sweep
 from storage import Artifact, Reference
 from tasks.progress import Progress, listening
 from tasks.workspace import Workspace
+from tests.cppcl.report.pages import rows_of
 
 pytestmark = [
     pytest.mark.flow,
@@ -52,7 +49,7 @@ def sweep_of(workspace: Workspace, summary: dict[str, Any]) -> Artifact:
 
 
 def table(workspace: Workspace, summary: dict[str, Any]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(sweep_of(workspace, summary).text("sweep.csv"))))
+    return rows_of(sweep_of(workspace, summary).text("sweep.csv"))
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """Grids in an experiment: what is refused, how they are set, what is trained and reported."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

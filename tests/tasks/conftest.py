@@ -1,7 +1,5 @@
 """Every stage as a plain function, on one folder of shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import pytest
 import tasks.workers.blocks
 from cppcl.datasets.files import file_sha256
 from storage import Artifact, Recipe, Reference
+from tasks.progress import listening
 from tasks.samples import open_pictures, open_split
 from tasks.stages.build_curricula import curricula_of_split
 from tasks.stages.contract import Mode, StageResult
@@ -25,17 +24,36 @@ from tasks.workers.blocks import Block
 from tasks.workspace import Workspace
 
 
+def fetch_folder(workspace: Workspace, root: Path) -> Reference:
+    """Fetch a folder of pictures as it is now."""
+    return fetch_data(
+        workspace=workspace,
+        name="folder",
+        options={"root": root, "pairing": "name"},
+        key_parameters={},
+    ).reference
+
+
+def extract_pictures(workspace: Workspace, root: Path, **changes: Any) -> StageResult:
+    """Fetch a folder as it is now, and extract one modality."""
+    given: dict[str, Any] = {
+        "modality": "sketch",
+        "extractor": "pixels",
+        "options": {"size": [8, 8]},
+        "longest_side": 40,
+        "block_rows": 5,
+    }
+    if "table" not in changes:
+        changes["table"] = fetch_folder(workspace, root)
+    return extract_features(workspace=workspace, **given | changes)
+
+
 class Stages:
     """Every stage before training, on one folder; results are references."""
 
     def __init__(self, workspace: Workspace, root: Path) -> None:
         self.workspace = workspace
-        self.table = fetch_data(
-            workspace=workspace,
-            name="folder",
-            options={"root": root, "pairing": "name"},
-            key_parameters={},
-        ).reference
+        self.table = fetch_folder(workspace, root)
         self.split = split_table(
             workspace=workspace, table=self.table, rule="instance", options={"n_train": 7}, seed=0
         ).reference
@@ -160,7 +178,7 @@ def broken_stages(workspace: Workspace, shapes: Path, inline_blocks: list[str]) 
     rows = open_split(workspace.store, whole.split)
     table = open_pictures(workspace.store, whole.table).table
     for modality, row in (("sketch", rows.train_sketches[2]), ("image", rows.test_images[1])):
-        path = shapes / table.paths[table.rows(modality)[row]]  # type: ignore[arg-type]
+        path = shapes / table.paths[table.rows(modality)[row]]
         path.write_bytes(path.read_bytes()[:40])
     return Stages(workspace, shapes)
 
@@ -170,25 +188,18 @@ def extract_folder(workspace: Workspace, shapes: Path) -> Callable[..., Artifact
     """Fetch a folder of pictures and extract its sketches."""
 
     def extract(place: Workspace = workspace, root: Path = shapes, **changes: Any) -> Artifact:
-        table = fetch_data(
-            workspace=place,
-            name="folder",
-            options={"root": root, "pairing": "name"},
-            key_parameters={},
-        ).reference
-        arguments: dict[str, Any] = {
-            "modality": "sketch",
-            "extractor": "pixels",
-            "options": {"size": [8, 8]},
-            "longest_side": 40,
-            "block_rows": 3,
-            **changes,
-        }
-        return place.store.open(
-            extract_features(workspace=place, table=table, **arguments).reference
-        )
+        result = extract_pictures(place, root, **{"block_rows": 3} | changes)
+        return place.store.open(result.reference)
 
     return extract
+
+
+@pytest.fixture
+def said() -> Any:
+    """Messages of tasks."""
+    messages: list[str] = []
+    with listening(on_message=messages.append):
+        yield messages
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """What stands behind an evaluation is what its stages were given."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

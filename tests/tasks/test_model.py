@@ -1,7 +1,5 @@
 """Searching where codes or pictures are missing."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Progress artifacts of Prefect: made once, changed at most once a second, with the rate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A model is promoted while its score holds, and can be taken back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -100,14 +98,6 @@ def test_the_first_is_promoted_and_stays_when_the_next_is_worse(place, record):
     assert place.find_model(second) != place.find_model("shapes"), "a run is found by its name"
 
 
-def test_a_score_within_the_tolerance_is_promoted(place, record):
-    record(0.5)
-    promote(place, "shapes")
-    second = record(0.491)
-    assert promote(place, "shapes").promoted
-    assert served(place) == second
-
-
 def test_small_losses_do_not_add_up(place, record):
     for score, holds in ((0.5, True), (0.495, True), (0.491, True), (0.486, False)):
         record(score)
@@ -204,19 +194,10 @@ def test_a_run_of_another_experiment_is_refused(place, record):
         promote(place, "shapes", run=other)
 
 
-def test_a_damaged_file_is_named(place, record):
-    record(0.5)
-    promote(place, "shapes")
-    file = place.promotions / "shapes.json"
-    assert json.loads(file.read_text())["experiment"] == "shapes"
-    file.write_text("{}")
-    with pytest.raises(InputError, match=r"shapes\.json does not say what is promoted"):
-        place.find_model("shapes")
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (lambda state: state.clear(), "does not say what is promoted"),
         (lambda state: state["promoted"][0].pop("score_name"), r"promoted\[0\] has no score_name"),
         (lambda state: state["withdrawn"].append(5), r"withdrawn\[0\] has no bar"),
         (lambda state: state.update(withdrawn=3), "withdrawn is no list"),
@@ -230,7 +211,7 @@ def test_a_damaged_entry_is_named(place, record, change, said):
     change(state)
     file.write_text(json.dumps(state))
     for act in (promote, take_back, history):
-        with pytest.raises(InputError, match=rf"shapes\.json: {said}"):
+        with pytest.raises(InputError, match=rf"shapes\.json:? {said}"):
             act(place, "shapes")
 
 

@@ -1,7 +1,5 @@
 """Reading what a report wrote: its page and its CSV files."""
 
-from __future__ import annotations
-
 import csv
 import io
 from html.parser import HTMLParser

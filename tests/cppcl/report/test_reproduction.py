@@ -1,7 +1,5 @@
 """The page of a reproduction: what it says, which files it has, that it stays the same."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

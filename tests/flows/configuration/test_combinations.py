@@ -1,7 +1,5 @@
 """Values of options, combined: what is read, what is refused, and how it is told."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,7 +54,7 @@ def test_shares_of_both_sides_span_a_surface(source):
         ("sketch.rho", (0.1, 0.3)),
         ("image.rho", (0.3, 1.0)),
     ]
-    made = [c.experiment.curriculum.pairing() for c in sweep.combinations]  # type: ignore[union-attr]
+    made = [c.experiment.curriculum.pairing() for c in sweep.combinations]
     pairs = [(m.get("sketch_rho", m.get("rho")), m.get("image_rho", m.get("rho"))) for m in made]
     assert pairs == [(0.1, 0.3), (0.1, 1.0), (0.3, 0.3), (0.3, 1.0)]
 

@@ -1,7 +1,5 @@
 """Options in words: all of them, with the values that hold."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Descriptions of reproductions: those that come along, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -126,7 +124,7 @@ def test_items_of_other_descriptions_are_shown_whole(tmp_path):
     assert list(options.items) == ["table", "cufs_table1", "cufs_costs"]
     table: Any = options.items["cufs_table1"]
     assert {line.run for line in table.lines.values()} == {"cufs_cv", "cufs_paper"}
-    assert table.statements == cufs.items["table1"].statements  # type: ignore[union-attr]
+    assert table.statements == cufs.items["table1"].statements
     assert set(options.runs) - {"cufs_cv", "cufs_paper"} == set(
         load_reproduction(written(tmp_path)).runs
     )

@@ -1,7 +1,5 @@
 """The flow of a reproduction: what runs, what fails, what is absent, what is taken from before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Clusters by one option: what is sent to batch systems and orchestrators, without any of them."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from typing import Any
@@ -183,14 +181,6 @@ def test_options_come_from_the_configuration():
         slurm=Slurm("long", directives=("--exclusive",)),
         kubernetes=Kubernetes("registry.example/cppcl:2"),
     )
-
-
-@pytest.mark.parametrize(
-    "where", ["lokal", "host:8786", "tcp://", "ftp://host", "slurm://x", "Kubernetes"]
-)
-def test_what_is_no_cluster_is_refused(where):
-    with pytest.raises(InputError, match=r"compute\.cluster: cluster .* must be local, slurm"):
-        load_experiment("emoji", [f"compute.cluster={where}"])
 
 
 def test_files_of_tls_are_asked_for(tmp_path):

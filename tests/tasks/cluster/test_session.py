@@ -1,7 +1,5 @@
 """The Dask cluster: what workers offer and hold, and what a wrong address says."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 from typing import Any
@@ -11,10 +9,8 @@ import pytest
 from cppcl.errors import CppclError, InputError
 from tasks.cluster.jobs import hearing, run_jobs
 from tasks.cluster.session import Cluster, check_workers, cluster_session, current_cluster
-from tasks.progress import listening
-from tasks.stages.extract import extract_features
-from tasks.stages.fetch import fetch_data
 from tasks.workspace import Workspace
+from tests.tasks.conftest import extract_pictures
 
 
 class Offering(Cluster):
@@ -121,28 +117,12 @@ def test_results_come_with_the_place_of_their_job(dask_cluster):
 
 
 @pytest.mark.flow
-def test_workers_extract_without_prefect(dask_cluster, workspace, shapes, extracting_here):
+def test_workers_extract_without_prefect(dask_cluster, workspace, shapes, extracting_here, said):
     def extract(place: Workspace) -> Any:
-        table = fetch_data(
-            workspace=place,
-            name="folder",
-            options={"root": shapes, "pairing": "name"},
-            key_parameters={},
-        ).reference
-        reference = extract_features(
-            workspace=place,
-            table=table,
-            modality="image",
-            extractor="hog",
-            options={},
-            longest_side=40,
-            block_rows=2,
-        ).reference
-        return place.store.open(reference)
+        given = {"modality": "image", "extractor": "hog", "options": {}, "block_rows": 2}
+        return place.store.open(extract_pictures(place, shapes, **given).reference)
 
-    said: list[str] = []
-    with listening(on_message=said.append):
-        artifact = extract(workspace)
+    artifact = extract(workspace)
     assert said == [f"Dask dashboard: {dask_cluster.client().dashboard_link}"]
     assert artifact.run["notes"]["worker_seconds"] > 0
     loaded = dask_cluster.client().run(lambda: set(__import__("sys").modules))

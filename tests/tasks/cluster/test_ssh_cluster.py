@@ -1,7 +1,5 @@
 """Workers started by SSH, on a server that runs here."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Rates, time to go and stragglers, by a clock of its own."""
 
-from __future__ import annotations
-
 import pytest
 
 from tasks.cluster.throughput import Throughput

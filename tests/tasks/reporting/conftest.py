@@ -1,7 +1,5 @@
 """Stages that the tests of a module share: what they add to the store changes nothing there."""
 
-from __future__ import annotations
-
 import pytest
 
 from tasks.workspace import Workspace

@@ -1,7 +1,5 @@
 """What a reproduction is made of: binary codes, times of a query, and the page itself."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

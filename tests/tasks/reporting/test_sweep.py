@@ -1,7 +1,5 @@
 """The artifact of a sweep: what it holds, what its key depends on, what it is made from."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

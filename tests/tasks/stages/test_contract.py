@@ -1,7 +1,5 @@
 """What every stage has in common: the modes, and which failures are tried again."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Published data sets through the stages: table, split, and a gallery that nothing trains on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -59,15 +57,13 @@ def split(workspace: Workspace, table: Reference, protocol: str) -> Reference:
     ).reference
 
 
-def test_a_folder_becomes_a_table(workspace, root):
-    told: list[str] = []
-    with listening(on_message=told.append):
-        table = fetch(workspace, root)
+def test_a_folder_becomes_a_table(workspace, root, said):
+    table = fetch(workspace, root)
     pictures = open_pictures(workspace.store, table)
     assert len(pictures.table) == 36
     assert pictures.licence.startswith("Queen Mary SBIR, published test part: Y. Li")
     assert "sketches: 18 of 84 files are here." in pictures.findings
-    assert any("18 of 84" in line for line in told)
+    assert any("18 of 84" in line for line in said)
 
 
 def test_the_key_does_not_tell_where_it_lies(workspace, root):

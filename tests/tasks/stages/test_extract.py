@@ -1,7 +1,5 @@
 """Extraction as a plain function: rows that fail, rows that are copied, keys."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -21,41 +19,16 @@ from tasks.cluster.scheduling import HINT
 from tasks.progress import Progress, listening
 from tasks.samples import usable_rows
 from tasks.stages.contract import StageResult
-from tasks.stages.extract import extract_features
-from tasks.stages.fetch import fetch_data
 from tasks.workers.extractors import transform_each
 from tasks.workspace import Workspace
+from tests.tasks.conftest import extract_pictures
 
 
 @pytest.fixture
 def extract(workspace: Workspace, shapes: Path) -> Callable[..., StageResult]:
     """Fetch the folder as it is now, and extract one modality."""
 
-    def run(**changes: Any) -> StageResult:
-        table = fetch_data(
-            workspace=workspace,
-            name="folder",
-            options={"root": changes.pop("root", shapes), "pairing": "name"},
-            key_parameters={},
-        )
-        arguments: dict[str, Any] = {
-            "modality": "sketch",
-            "extractor": "pixels",
-            "options": {"size": [8, 8]},
-            "longest_side": 40,
-            "block_rows": 5,
-            **changes,
-        }
-        return extract_features(workspace=workspace, table=table.reference, **arguments)
-
-    return run
-
-
-@pytest.fixture
-def said() -> Any:
-    messages: list[str] = []
-    with listening(on_message=messages.append):
-        yield messages
+    return lambda root=shapes, **changes: extract_pictures(workspace, root, **changes)
 
 
 def spoil(path: Path) -> None:
@@ -76,6 +49,10 @@ def test_rows_are_the_pictures_in_order(extract, workspace, shapes, inline_block
     assert artifact.run["notes"]["copied_rows"] == 0
     assert extract().cached
     assert len(inline_blocks) == 12
+    assert artifact.run["notes"]["options"] == {"size": [8, 8]}
+    assert artifact.parameters["options"] == json.loads(
+        json.dumps(Pixels(size=(8, 8)).parameters())
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,12 +90,7 @@ def test_bad_picture_keeps_its_row_and_is_named(extract, workspace, shapes, inli
     message = "\n".join(said)
     assert "1 of 12 sketch pictures were skipped" in message
     assert "sketches/square/1.png: " in message
-
-
-def test_skipped_pictures_are_named_again_when_stored(extract, shapes, inline_blocks, said):
-    spoil(shapes / "sketches/square/1.png")
-    extract()
-    said.clear()
+    said.clear()  # what is stored is named again
     assert extract().cached
     assert "sketches/square/1.png" in "\n".join(said)
 
@@ -167,21 +139,7 @@ def test_new_pictures_cost_only_themselves(
     assert artifact.shape("features") == (14, 64)
 
     fresh = Workspace(tmp_path / "fresh")
-    table = fetch_data(
-        workspace=fresh,
-        name="folder",
-        options={"root": shapes, "pairing": "name"},
-        key_parameters={},
-    )
-    alone = extract_features(
-        workspace=fresh,
-        table=table.reference,
-        modality="sketch",
-        extractor="pixels",
-        options={"size": [8, 8]},
-        longest_side=40,
-        block_rows=4,
-    )
+    alone = extract_pictures(fresh, shapes, block_rows=4)
     assert alone.reference == artifact.reference
     assert fresh.store.open(alone.reference).manifest == artifact.manifest
 
@@ -212,9 +170,9 @@ def test_a_mended_picture_is_tried_again(extract, workspace, shapes, inline_bloc
     assert usable_rows(artifact).all()
 
 
-@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize("change", ["another", "broken", "gone"])
 def test_a_picture_that_changes_is_not_stored_as_what_it_was(
-    broken, extract, workspace, shapes, inline_blocks, monkeypatch
+    change, extract, workspace, shapes, inline_blocks, monkeypatch
 ):
     """Else its features would be found again, by their sha256, whenever the old one is back."""
     victim, other = shapes / "sketches/square/2.png", shapes / "sketches/circle/0.png"
@@ -222,40 +180,24 @@ def test_a_picture_that_changes_is_not_stored_as_what_it_was(
     open_pictures = tasks.stages.extract.open_pictures
 
     def change_and_open(*arguments: Any) -> Any:
-        victim.write_bytes(other.read_bytes()[: 60 if broken else None])
+        if change == "gone":  # a folder that is not mounted any more says nothing
+            victim.unlink()
+        else:
+            victim.write_bytes(other.read_bytes()[: 60 if change == "broken" else None])
         return open_pictures(*arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(tasks.stages.extract, "open_pictures", change_and_open)
-        with pytest.raises(DataUnavailableError, match=r"square/2\.png .* has changed since"):
-            extract()
-    victim.write_bytes(whole)
-    again = workspace.store.open(extract().reference)
-    expected = workspace.store.open(extract(mode="force").reference)
-    np.testing.assert_array_equal(again.array("features"), expected.array("features"))
-    assert usable_rows(again).all()
-
-
-def test_a_picture_that_vanishes_is_not_stored_as_bad(
-    extract, workspace, shapes, inline_blocks, monkeypatch
-):
-    """A folder that is not mounted any more says nothing about its pictures."""
-    victim, away = shapes / "sketches/square/2.png", shapes / "away.png"
-    open_pictures = tasks.stages.extract.open_pictures
-
-    def vanish(*arguments: Any) -> Any:
-        victim.rename(away)
-        return open_pictures(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(tasks.stages.extract, "open_pictures", vanish)
-        with pytest.raises(DataUnavailableError, match=r"sketches/square/2\.png .*not there any"):
+        with pytest.raises(DataUnavailableError, match=r"square/2\.png"):
             extract(max_bad_share=1.0)
     assert list(workspace.store.references("extract")) == []
-    away.rename(victim)
+    victim.write_bytes(whole)
     inline_blocks.clear()
-    assert usable_rows(workspace.store.open(extract().reference)).all()
+    again = workspace.store.open(extract().reference)
     assert len(inline_blocks) == 7  # the first block of five was done
+    assert usable_rows(again).all()
+    expected = workspace.store.open(extract(mode="force").reference)
+    np.testing.assert_array_equal(again.array("features"), expected.array("features"))
 
 
 def test_an_interrupted_extraction_keeps_failures_of_finished_blocks(
@@ -288,15 +230,11 @@ def test_rows_are_copied_only_from_the_same_extractor(extract, workspace, inline
         artifact = workspace.store.open(extract(**change).reference)
         assert artifact.run["notes"]["copied_rows"] == 0
         assert len(inline_blocks) == 12
-
-
-def test_forced_extraction_copies_nothing(extract, workspace, inline_blocks):
-    extract()
+    inline_blocks.clear()
     extract(block_rows=3)
+    assert inline_blocks == []
+    assert not extract(block_rows=3, mode="force").cached
     assert len(inline_blocks) == 12
-    result = extract(block_rows=3, mode="force")
-    assert not result.cached
-    assert len(inline_blocks) == 24
 
 
 def test_rows_that_the_extractor_refuses_are_named(
@@ -326,14 +264,14 @@ def test_only_samples_at_fault_are_refused():
             return np.array(samples, dtype=np.float32)[:, None]
 
     samples = [3, -1, 5, 6, 7, -2, 9]
-    results = transform_each(Picky(), samples)  # type: ignore[arg-type]
+    results = transform_each(Picky(), samples)
     for sample, result in zip(samples, results, strict=True):
         if sample < 0:
             assert isinstance(result, InputError)
             assert str(sample) in str(result)
         else:
             assert result == [sample]
-    assert transform_each(Picky(), []) == []  # type: ignore[arg-type]
+    assert transform_each(Picky(), []) == []
 
 
 @pytest.mark.parametrize(
@@ -377,11 +315,3 @@ def test_damage_in_an_artifact_is_named_when_it_is_used(extract, workspace, inli
         workspace.store.open(artifact.reference).array("features")
     extract(mode="force")
     assert workspace.store.verify() == []
-
-
-def test_notes_hold_options_that_make_the_extractor(extract, workspace, inline_blocks):
-    artifact = workspace.store.open(extract().reference)
-    assert artifact.run["notes"]["options"] == {"size": [8, 8]}
-    assert artifact.parameters["options"] == json.loads(
-        json.dumps(Pixels(size=(8, 8)).parameters())
-    )

@@ -1,7 +1,5 @@
 """The sample table and its splits, as plain functions on a small store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

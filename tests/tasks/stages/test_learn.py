@@ -1,7 +1,5 @@
 """Learning as a plain function: what its key holds, what it reads, and what is made by it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterable
@@ -17,16 +15,14 @@ import tasks.stages.learn
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features import EXTRACTORS, Lks, make_extractor
 from cppcl.pictures.decoding import decode_picture
-from storage import Recipe, Reference
-from tasks.progress import listening
+from storage import Reference
 from tasks.samples import open_pictures, open_split, usable_rows
 from tasks.stages.contract import StageResult
-from tasks.stages.extract import extract_features
-from tasks.stages.fetch import fetch_data
 from tasks.stages.learn import find_learned, learn_features
 from tasks.stages.split import split_table
 from tasks.workers.extractors import ExtractorSpec, TrainingPictures, learn_from
 from tasks.workspace import Workspace
+from tests.tasks.conftest import extract_pictures, fetch_folder
 
 NUMBERS = {"n_keyshapes": 6, "n_nearest": 2, "blocks": 2}
 
@@ -38,12 +34,7 @@ class Learning:
         self.workspace, self.root = workspace, root
 
     def fetch(self) -> Reference:
-        return fetch_data(
-            workspace=self.workspace,
-            name="folder",
-            options={"root": self.root, "pairing": "name"},
-            key_parameters={},
-        ).reference
+        return fetch_folder(self.workspace, self.root)
 
     def split(self, table: Reference, **changes: Any) -> Reference:
         given = {"rule": "instance", "options": {"n_train": 7}, "seed": 0} | changes
@@ -66,17 +57,8 @@ class Learning:
         )
 
     def extract(self, learned: Reference | None, **changes: Any) -> StageResult:
-        arguments: dict[str, Any] = {
-            "modality": "sketch",
-            "extractor": "lks",
-            "options": NUMBERS,
-            "longest_side": 40,
-            "block_rows": 5,
-            **changes,
-        }
-        return extract_features(
-            workspace=self.workspace, table=self.fetch(), learned=learned, **arguments
-        )
+        given = {"extractor": "lks", "options": NUMBERS, "learned": learned}
+        return extract_pictures(self.workspace, self.root, **given | changes)
 
     def paths(self, part: str) -> list[str]:
         table = self.fetch()
@@ -138,12 +120,10 @@ def test_key_and_content_hold_neither_names_nor_the_split(learning, workspace, t
     assert store.open(again.reference).manifest == workspace.store.open(first.reference).manifest
 
 
-def test_bad_training_pictures_are_passed_over(learning, workspace, shapes):
+def test_bad_training_pictures_are_passed_over(learning, workspace, shapes, said):
     bad, *good = learning.paths("train_sketches")
     spoil(shapes / bad)
-    said: list[str] = []
-    with listening(on_message=said.append):
-        artifact = workspace.store.open(learning.learn().reference)
+    artifact = workspace.store.open(learning.learn().reference)
     assert "learned from 6 of 7 training pictures" in "\n".join(said)
     assert list(artifact.run["notes"]["skipped"]) == [bad]
     table = open_pictures(workspace.store, learning.fetch()).table
@@ -153,7 +133,7 @@ def test_bad_training_pictures_are_passed_over(learning, workspace, shapes):
         decode_picture(shapes / path, longest_side=40)
         for path in sorted(good, key=digest_of.__getitem__)
     ]
-    expected = Lks(**NUMBERS).fit(pictures).to_arrays()  # type: ignore[arg-type]
+    expected = Lks(**NUMBERS).fit(pictures).to_arrays()
     for name, values in expected.items():
         np.testing.assert_array_equal(artifact.array(f"learned.{name}"), values)
     extracted = workspace.store.open(learning.extract(artifact.reference).reference)
@@ -201,12 +181,12 @@ def test_pictures_are_held_one_at_a_time_and_can_be_read_again(
 ):
     passes: list[list[int]] = []
 
-    def fit(self: Lks, pictures: Iterable[Any]) -> Self:  # type: ignore[misc]
+    def fit(self: Lks, pictures: Iterable[Any]) -> Self:
         for _ in range(2):
             before = len(inline_blocks)
             passes.append([len(inline_blocks) - before for _ in pictures])
         zeros = {name: np.zeros(shape) for name, shape in self.shapes.items()}
-        return self.from_arrays(zeros)  # type: ignore[return-value]
+        return self.from_arrays(zeros)
 
     monkeypatch.setattr(Lks, "fit", fit)
     learning.learn()
@@ -250,27 +230,6 @@ def test_new_pictures_cost_only_themselves(
     assert np.abs(other.array("features") - artifact.array("features")).max() > 0.1
 
 
-def test_an_interrupted_extraction_goes_on(learning, workspace, inline_blocks, monkeypatch):
-    learned = learning.learn().reference
-    inline_blocks.clear()
-    transform = Lks.transform
-
-    def break_down(self: Lks, pictures: Any) -> Any:
-        if len(inline_blocks) > 5:
-            raise OSError(5, "Input/output error")
-        return transform(self, pictures)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Lks, "transform", break_down)
-        with pytest.raises(OSError, match="Input/output error"):
-            learning.extract(learned)
-    inline_blocks.clear()
-    artifact = workspace.store.open(learning.extract(learned).reference)
-    assert len(inline_blocks) == 7
-    again = workspace.store.open(learning.extract(learned, mode="force").reference)
-    np.testing.assert_array_equal(artifact.array("features"), again.array("features"))
-
-
 def test_an_extractor_that_learns_needs_what_it_learned(learning, monkeypatch):
     with pytest.raises(InputError, match=r"'lks' learns .* run the stage 'learn' first"):
         learning.extract(None)
@@ -285,23 +244,6 @@ def test_an_extractor_that_learns_needs_what_it_learned(learning, monkeypatch):
             learning.extract(learned, extractor="pixels", options={})
     # Options that do not change the form of what was learned may differ.
     assert learning.extract(learned, options={**NUMBERS, "blocks": 3})
-
-
-def test_keys_of_what_learns_nothing_are_as_before(learning):
-    result = learning.extract(None, extractor="pixels", options={"size": [8, 8]})
-    expected = Recipe(
-        "extract",
-        "1.1",
-        {
-            "modality": "sketch",
-            "extractor": "pixels",
-            "options": {"size": [8, 8], "crop": None, "color": "gray", "normalisation": "none"},
-            "longest_side": 40,
-            "block_rows": 5,
-        },
-        {"table": learning.fetch()},
-    )
-    assert result.reference == expected.reference
 
 
 def test_a_key_stands_for_what_it_learned_alone(learning, workspace, monkeypatch):

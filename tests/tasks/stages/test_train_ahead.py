@@ -1,7 +1,5 @@
 """Several trainings at once on a cluster: what goes there, what comes back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -61,7 +59,7 @@ def test_rounds_are_told_while_they_are_learned(stages, dask_cluster):
 
 
 @pytest.mark.flow
-def test_an_interrupted_training_goes_on_there(stages, dask_cluster, monkeypatch):
+def test_an_interrupted_training_goes_on_there(stages, dask_cluster, monkeypatch, said):
     def interrupt(progress: Progress) -> None:
         if (progress.done, progress.total) == (4, 6):
             raise Interrupted
@@ -69,9 +67,7 @@ def test_an_interrupted_training_goes_on_there(stages, dask_cluster, monkeypatch
     monkeypatch.setattr("tasks.workers.training.SHARE", 1e9)  # a checkpoint each round
     with pytest.raises(Interrupted), listening(interrupt):
         stages.train("cprl", TWO["second"], None)
-    said: list[str] = []
-    with listening(on_message=said.append):
-        done = train_several(workspace=stages.workspace, recipes=recipes(stages, TWO))
+    done = train_several(workspace=stages.workspace, recipes=recipes(stages, TWO))
     assert len(done) == 2
     assert "second: 3 of 6 rounds were done" in said
     artifact = stages.workspace.store.open(stages.training("cprl", TWO["second"]).reference)
@@ -114,7 +110,7 @@ def test_what_was_just_trained_is_not_called_stored(stages):
     recipe = stages.training("cprl", OPTIONS)
     stages.train("cprl", OPTIONS, None)
     for mode in ("reuse", "force"):
-        result = train_method(workspace=stages.workspace, recipe=recipe, seconds=2.5, mode=mode)  # type: ignore[arg-type]
+        result = train_method(workspace=stages.workspace, recipe=recipe, seconds=2.5, mode=mode)
         assert (result.reference, result.cached, result.seconds) == (recipe.reference, False, 2.5)
     assert train_method(workspace=stages.workspace, recipe=recipe).cached
 

@@ -1,7 +1,5 @@
 """Options chosen by cross-validation on training rows: on a cluster, killed, extended."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -40,9 +38,9 @@ def search_here(stages: Any, curricula: Any, grid: Any, **options: Any) -> Searc
         features = store.open(stages.features[modality])
         kept = usable_rows(features)[rows]
         data[f"{modality}_features"] = features.array("features")[rows[kept]]
-        data[f"{modality}_labels"] = targets(table, modality, "groups", rows[kept])  # type: ignore[arg-type]
+        data[f"{modality}_labels"] = targets(table, modality, "groups", rows[kept])
         if curricula is not None:
-            data[f"{modality}_curriculum"] = open_curriculum(store, curricula, modality, kept)  # type: ignore[arg-type]
+            data[f"{modality}_curriculum"] = open_curriculum(store, curricula, modality, kept)
     return grid_search(
         partial(make_method, "cprl", **BASE), grid, n_folds=2, score="map", **data, **options
     )
@@ -179,7 +177,7 @@ def test_instances_are_held_out_together_where_classes_are_sought(stages):
     fold_of: dict[str, int] = {}
     for modality in ("sketch", "image"):
         rows = folds.array(f"{modality}_rows")
-        groups = targets(table, modality, "groups", rows)  # type: ignore[arg-type]
+        groups = targets(table, modality, "groups", rows)
         assert len(np.unique(folds.array(f"{modality}_labels"))) == 3
         for group, fold in zip(groups, folds.array(f"{modality}_folds")[0], strict=True):
             assert fold_of.setdefault(str(group), int(fold)) == fold

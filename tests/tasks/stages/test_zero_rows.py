@@ -1,7 +1,5 @@
 """Pictures whose features are all zero are named, and so are words that weigh nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +9,11 @@ from PIL import Image
 from storage import Reference
 from tasks.progress import listening
 from tasks.reporting.report import zero_rows
-from tasks.stages.extract import ZERO_ROWS, extract_features, zero_rows_remark
-from tasks.stages.fetch import fetch_data
+from tasks.stages.extract import ZERO_ROWS, zero_rows_remark
 from tasks.stages.learn import learn_features, remarks_on
 from tasks.stages.split import split_table
 from tasks.workspace import Workspace
+from tests.tasks.conftest import extract_pictures, fetch_folder
 
 pytestmark = pytest.mark.usefixtures("inline_blocks")
 
@@ -24,13 +22,8 @@ class Stages:
     """Stages on a folder, and what they say."""
 
     def __init__(self, workspace: Workspace, root: Path) -> None:
-        self.workspace = workspace
-        self.table = fetch_data(
-            workspace=workspace,
-            name="folder",
-            options={"root": root, "pairing": "name"},
-            key_parameters={},
-        ).reference
+        self.workspace, self.root = workspace, root
+        self.table = fetch_folder(workspace, root)
         self.said: list[str] = []
 
     def learn(self, extractor: str, options: dict[str, Any]) -> Reference:
@@ -55,18 +48,10 @@ class Stages:
             ).reference
 
     def extract(self, extractor: str, learned: Any = None, **options: Any) -> Any:
+        given = {"extractor": extractor, "options": options, "learned": learned}
         self.said.clear()
         with listening(on_message=self.said.append):
-            result = extract_features(
-                workspace=self.workspace,
-                table=self.table,
-                modality="sketch",
-                extractor=extractor,
-                options=options,
-                longest_side=40,
-                block_rows=5,
-                learned=learned,
-            )
+            result = extract_pictures(self.workspace, self.root, table=self.table, **given)
         return self.workspace.store.open(result.reference)
 
 
@@ -91,17 +76,8 @@ def test_blank_sketches_are_named_each_time(shapes, workspace):
     # Stored ones are named again, and rows that are copied as well.
     stages.extract("shelo")
     assert stages.said == [remark]
-    store = workspace.store
-    copied = extract_features(
-        workspace=workspace,
-        table=stages.table,
-        modality="sketch",
-        extractor="shelo",
-        options={},
-        longest_side=40,
-        block_rows=4,
-    )
-    again = store.open(copied.reference)
+    copied = extract_pictures(workspace, shapes, extractor="shelo", options={}, block_rows=4)
+    again = workspace.store.open(copied.reference)
     assert again.run["notes"]["copied_rows"] == 12
     assert again.json(ZERO_ROWS)["paths"] == blank
 

@@ -1,7 +1,5 @@
 """Memory of workers: what extraction is declared to need, and that it stays within."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,6 @@
 """Curricula, training, coding and scoring as plain functions, also with skipped pictures."""
 
-from __future__ import annotations
-
+import warnings
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,7 @@ def test_pairs_come_from_the_scores_of_training_rows(stages):
         assert (values[harder] < values[easier]).all()
         expected = pairs_from_scores(
             values.astype(np.float64),
-            targets(table, modality, "groups", training),  # type: ignore[arg-type]
+            targets(table, modality, "groups", training),
             delta=0.0,
             rho=1.0,
             scope="global",
@@ -118,7 +117,7 @@ def test_features_and_labels_of_the_rows_that_train(broken_stages, monkeypatch):
         artifact = store.open(broken_stages.features[modality])
         kept = training[usable_rows(artifact)[training]]
         np.testing.assert_array_equal(given[number], artifact.array("features")[kept])
-        groups = table.column("groups", modality)  # type: ignore[arg-type]
+        groups = table.column("groups", modality)
         assert list(given[2 + number]) == [groups[row] for row in kept]
     assert len(given[2]) == 6
     assert len(given[3]) == 7
@@ -171,14 +170,11 @@ def test_scores_are_those_of_the_test_rows(stages):
     np.testing.assert_array_equal(artifact.array("query_rows"), rows.test_sketches)
 
 
-def test_codes_without_any_entry_are_told(stages):
-    said: list[str] = []
-    options = {**CPRL, "alpha": 50.0}
-    with listening(on_message=said.append):
-        codes = stages.encode(stages.train("cprl", options, None))
-        said.clear()
-        stages.evaluate(codes)
-        stages.evaluate(codes)  # also where the scores come from the store
+def test_codes_without_any_entry_are_told(stages, said):
+    codes = stages.encode(stages.train("cprl", {**CPRL, "alpha": 50.0}, None))
+    said.clear()
+    stages.evaluate(codes)
+    stages.evaluate(codes)  # also where the scores come from the store
     text = "scores: 5 of 5 sketches and 5 of 5 images have an all-zero code"
     assert [message.startswith(text) for message in said] == [True, True]
 
@@ -200,9 +196,7 @@ def test_train_is_keyed_on_curricula_only_where_given(stages):
 
 
 @pytest.mark.filterwarnings("default::cppcl.errors.ConvergenceWarning")
-def test_a_solver_that_stops_early_says_so(stages, monkeypatch):
-    import warnings
-
+def test_a_solver_that_stops_early_says_so(stages, monkeypatch, said):
     make = tasks.workers.training.make_method
 
     def make_warning(name: str, **options: Any) -> Any:
@@ -217,16 +211,12 @@ def test_a_solver_that_stops_early_says_so(stages, monkeypatch):
         return method
 
     monkeypatch.setattr(tasks.workers.training, "make_method", make_warning)
-    said: list[str] = []
-    with listening(on_message=said.append):
-        stages.train("centred_cosine", {}, None)
+    stages.train("centred_cosine", {}, None)
     assert said == ["centred_cosine: stopped after 5 iterations"]
 
 
 @pytest.mark.filterwarnings("default::cppcl.errors.ConvergenceWarning")
-def test_encoding_that_stops_early_says_so(stages, monkeypatch):
-    import warnings
-
+def test_encoding_that_stops_early_says_so(stages, monkeypatch, said):
     import tasks.stages.encode
 
     open_method = tasks.stages.encode.open_method
@@ -244,15 +234,12 @@ def test_encoding_that_stops_early_says_so(stages, monkeypatch):
 
     monkeypatch.setattr(tasks.stages.encode, "open_method", open_warning)
     model = stages.train("centred_cosine", {}, None)
-    said: list[str] = []
-    with listening(on_message=said.append):
-        stages.encode(model)
+    said.clear()
+    stages.encode(model)
     assert said == ["codes: 3 samples were not coded"]
 
 
 def test_other_warnings_of_training_are_passed_on(stages, monkeypatch):
-    import warnings
-
     from cppcl.baselines.direct import CentredCosine
 
     fit = CentredCosine.fit
@@ -288,16 +275,15 @@ def test_rounds_are_told(stages):
 
 
 @pytest.mark.parametrize("curricula", [False, True])
-def test_an_interrupted_training_goes_on(stages, monkeypatch, curricula):
+def test_an_interrupted_training_goes_on(stages, monkeypatch, said, curricula):
     store = stages.workspace.store
     pairs = stages.curricula() if curricula else None
     options = {**CPRL, "n_rounds": 6}
     monkeypatch.setattr("tasks.workers.training.SHARE", 1e9)  # a checkpoint each round
     with pytest.raises(Interrupted), listening(interrupt_after(4)):
         stages.train("cprl", options, pairs)
-    said: list[str] = []
-    with listening(on_message=said.append):
-        artifact = store.open(stages.train("cprl", options, pairs))
+    said.clear()
+    artifact = store.open(stages.train("cprl", options, pairs))
     assert said == ["cprl: 3 of 6 rounds were done"]
     assert artifact.run["notes"]["rounds_of_this_call"] == 3
     again = stages.train("cprl", options, pairs, mode="force")
@@ -307,14 +293,13 @@ def test_an_interrupted_training_goes_on(stages, monkeypatch, curricula):
     assert anew.manifest == artifact.manifest
 
 
-def test_what_was_kept_of_another_training_is_not_used(stages, monkeypatch):
+def test_what_was_kept_of_another_training_is_not_used(stages, monkeypatch, said):
     store = stages.workspace.store
     expected = store.open(stages.train("cprl", CPRL, None)).manifest
     state = {"fingerprint": np.zeros(32, dtype=np.uint8), "codes": np.zeros((2, 2))}
     monkeypatch.setattr(Writer, "load_checkpoint", lambda self, name: state)
-    said: list[str] = []
-    with listening(on_message=said.append):
-        artifact = store.open(stages.train("cprl", CPRL, None, mode="force"))
+    said.clear()
+    artifact = store.open(stages.train("cprl", CPRL, None, mode="force"))
     assert said[0].startswith("cprl: starts anew, since what was kept of it is of no use: resume")
     assert artifact.manifest == expected
     assert artifact.run["notes"]["rounds_of_this_call"] == 4
@@ -330,9 +315,9 @@ def test_checkpoints_take_little_of_the_time(monkeypatch):
             saved.append(arrays)
             clock[0] += 2.0
 
-    rounds = tasks.workers.training.Rounds(SlowWriter(), "train", "cprl", lambda share: None)  # type: ignore[arg-type]
+    rounds = tasks.workers.training.Rounds(SlowWriter(), "train", "cprl", lambda share: None)
     for number in range(1, 101):
         clock[0] += 3.0
-        rounds(Round(number, 100, {}, 1.0, lambda number=number: number))  # type: ignore[arg-type, misc]
+        rounds(Round(number, 100, {}, 1.0, lambda number=number: number))
     assert saved[:3] == [1, 15, 29]  # 40 s later: every 14 rounds
     assert 2.0 * len(saved) / (clock[0] - 100.0) < 0.06
