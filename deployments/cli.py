@@ -15,21 +15,21 @@ from importlib.metadata import version
 from typing import Any
 
 COMMANDS = {
-    "run": "run an experiment; stages that are stored are reused",
-    "sweep": "run an experiment for every combination of values, and plot a score over them",
-    "reproduce": "rebuild the paper's tables and figures on a data set, a page",
+    "run": "run an experiment; stored results are reused",
+    "sweep": "run an experiment for every combination of values and plot the scores",
+    "reproduce": "rebuild the paper's tables and figures on a data set, on one page",
     "stages": "list the stages and what each makes",
     "options": "list options with their values and meanings",
-    "features": "list feature extractors, or show what one sees of a picture",
-    "curriculum": "show why a picture passes for easy or hard",
+    "features": "list feature extractors, or show what one sees in a picture",
+    "curriculum": "show why a picture counts as easy or hard",
     "data": "look after data sets: what is here, what is missing, how to get it",
     "store": "look after the stored artifacts",
     "index": "encode a folder of pictures as a new gallery of a model",
-    "promote": "say which model of an experiment is served",
+    "promote": "choose which model of an experiment is served",
     "search": "find the pictures that a sketch means",
-    "serve": "a page on which a drawing finds pictures, and a JSON API",
-    "annotate": "ask people which of two training pictures is easier, on a page",
-    "report": "say where a run's report is, or copy it",
+    "serve": "serve a page to draw on and search with, and a JSON API",
+    "annotate": "serve a page that asks people which of two pictures is easier",
+    "report": "print the path of a run's report, or copy the report",
 }
 """Modules of `deployments.commands`, imported when they are asked for, and what each does."""
 

@@ -33,7 +33,7 @@ class Scan:
     system : tuple of str
         Hidden files and those that operating systems leave behind; ignored.
     others : tuple of str
-        Files that are no pictures by their extension; ignored.
+        Files without the extension of a picture; ignored.
     """
 
     folder: str
@@ -46,11 +46,11 @@ class Scan:
         found = []
         for names, label in (
             (self.system, "hidden or system file(s)"),
-            (self.others, "file(s) that are no pictures by their extension"),
+            (self.others, "file(s) without the extension of a picture"),
         ):
             if names:
                 shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-                found.append(f"{len(names)} {label} in {self.folder} ignored ({shown}).")
+                found.append(f"Ignored {len(names)} {label} in {self.folder} ({shown}).")
         return found
 
 

@@ -32,13 +32,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     files = parser.add_mutually_exclusive_group()
     files.add_argument(
-        "--export", type=Path, metavar="FILE", help="write answers, .csv or .jsonl, and end"
+        "--export", type=Path, metavar="FILE", help="write the answers, .csv or .jsonl, and exit"
     )
     files.add_argument(
-        "--import", dest="take_in", type=Path, metavar="FILE", help="read answers, and end"
+        "--import", dest="take_in", type=Path, metavar="FILE", help="read answers and exit"
     )
     parser.add_argument(
-        "--modality", choices=("sketch", "image"), help="export answers of this modality alone"
+        "--modality", choices=("sketch", "image"), help="export only answers of this modality"
     )
 
 

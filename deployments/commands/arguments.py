@@ -34,7 +34,9 @@ def add_actions(parser: ArgumentParser, actions: dict[str, str]) -> dict[str, Ar
 
 def add_record(parser: ArgumentParser) -> None:
     """Add ``--json`` and ``--verbose`` of the commands that run flows."""
-    parser.add_argument("--json", action="store_true", help="last line of stdout is the record")
+    parser.add_argument(
+        "--json", action="store_true", help="print the record as JSON, as the last line of stdout"
+    )
     parser.add_argument("--verbose", action="store_true", help="show Prefect's log")
 
 
@@ -59,10 +61,13 @@ def add_listening(parser: ArgumentParser, port: int) -> None:
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="address to listen on (default 127.0.0.1, this machine alone); another needs a token",
+        help="address to listen on (default 127.0.0.1, only this machine); others need a token",
     )
     parser.add_argument(
-        "--port", type=int, default=port, help=f"default {port}; 0: any that is free"
+        "--port",
+        type=int,
+        default=port,
+        help=f"port to listen on (default {port}); 0 takes any free port",
     )
 
 

@@ -1,4 +1,4 @@
-"""``cppcl curriculum show``: why a picture passes for easy or hard."""
+"""``cppcl curriculum show``: why a picture counts as easy or hard."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tasks.workspace import Workspace
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.description = "Scores of curricula: how easy a picture is to learn from."
-    show = add_actions(parser, {"show": "draw cues, best windows and score of a picture, a PNG"})[
-        "show"
-    ]
+    show = add_actions(
+        parser, {"show": "draw cues, best windows and score of a picture, as a PNG"}
+    )["show"]
     show.add_argument("picture", type=Path, metavar="PICTURE", help="any picture file or SVG")
     show.add_argument(
         "--score",

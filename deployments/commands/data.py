@@ -24,10 +24,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser,
         {
             "list": "list data sets with size, terms and state",
-            "status": "say what is here, what is missing and how to get it",
+            "status": "show what is here, what is missing and how to get it",
             "get": "download data sets",
-            "add": "put archives or folders that you have in place",
-            "preview": "write a contact sheet, a PNG, of a data set",
+            "add": "add archives or folders that you have",
+            "preview": "write a contact sheet of a data set, as a PNG",
             "splits": "write the splits of a data set's experiment",
         },
     )
@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         parsers[name].add_argument("name", metavar="NAME", help="data set")
     add, preview = parsers["add"], parsers["preview"]
     add.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="archives or folders")
-    add.add_argument("--link", action="store_true", help="use a folder where it is, uncopied")
+    add.add_argument("--link", action="store_true", help="link to a folder instead of copying it")
     preview.add_argument("--output", type=Path, metavar="FILE", help="default: NAME.png")
     preview.add_argument("--classes", type=int, default=40, metavar="N", help="default 40")
     preview.add_argument("--per-class", type=int, default=4, metavar="N", help="default 4")

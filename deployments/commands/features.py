@@ -19,15 +19,15 @@ from tasks.workspace import Workspace
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = "Feature extractors and scores; A+B stands for several as one (lks+cnn)."
+    parser.description = "Feature extractors and scores; A+B joins several into one (lks+cnn)."
     parsers = add_actions(
         parser,
         {
             "list": "list extractors: values, device, time, licence of weights",
-            "show": "draw what an extractor sees of a picture, a PNG",
+            "show": "draw what an extractor sees in a picture, as a PNG",
         },
     )
-    parsers["list"].add_argument("--no-timing", action="store_true", help="measure no time")
+    parsers["list"].add_argument("--no-timing", action="store_true", help="do not measure times")
     parsers["list"].add_argument("--json", action="store_true", help="print one JSON document")
     show = parsers["show"]
     show.add_argument("name", metavar="NAME", help="extractor, or several joined by '+'")

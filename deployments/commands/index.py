@@ -14,8 +14,8 @@ from tasks.workspace import Workspace
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
-    parser.add_argument("model", help="key of an encode artifact, or an experiment's name")
-    parser.add_argument("folder", type=Path, help="pictures, at any depth")
+    parser.add_argument("model", help="name of an experiment, or key of an encode artifact")
+    parser.add_argument("folder", type=Path, help="folder of pictures, at any depth")
     parser.add_argument(
         "--max-bad-share",
         type=share,
@@ -25,8 +25,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--name",
-        help="what the gallery is found by; with the same name again, what is new or changed is "
-        "extracted, and what is gone is left out (default: gallery- and the key's beginning)",
+        help="name of the gallery; a second run with this name extracts only new and changed "
+        "pictures and drops those that are gone (default: gallery- and the beginning of its key)",
     )
 
 

@@ -15,13 +15,13 @@ from tasks.workspace import Workspace
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
-    parser.add_argument("experiment", help="experiment that was run")
+    parser.add_argument("experiment", help="name of an experiment that was run")
     parser.add_argument("--run", help="name of the run to promote (default: the latest)")
     parser.add_argument(
         "--score",
         default="auto",
         metavar="NAME",
-        help="map, rank_k, or validation: of the search of options, by training pictures alone "
+        help="map, rank_k, or validation (the search of options, on training pictures only) "
         "(default: that of the promoted model, else validation where there was a search)",
     )
     parser.add_argument(
@@ -29,12 +29,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=share,
         default=0.01,
         metavar="SHARE",
-        help="how far the score may be below the best that was promoted (default 0.01)",
+        help="how far the score may be below the best promoted one (default 0.01)",
     )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--force", action="store_true", help="whatever the score is")
-    how.add_argument("--back", action="store_true", help="serve the one promoted before again")
-    how.add_argument("--list", action="store_true", help="list what was promoted")
+    how.add_argument("--force", action="store_true", help="promote it whatever its score")
+    how.add_argument(
+        "--back", action="store_true", help="serve the previously promoted model again"
+    )
+    how.add_argument("--list", action="store_true", help="list the promoted models")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 

@@ -31,12 +31,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ITEM",
-        help="this table or figure alone, such as table1; may be given again",
+        help="only this table or figure, such as table1; may be given several times",
     )
     parser.add_argument(
         "--anew",
         action="store_true",
-        help="compute anew what is known only from a run of an earlier version of the code",
+        help="compute again what only an earlier version of the code has computed",
     )
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="copy the page and its files there"

@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         dest="start",
         metavar="STAGE",
         choices=STAGES,
-        help="compute this stage and all after it anew; those before must be stored",
+        help="compute this stage and all later ones again; earlier ones must be stored",
     )
     parser.add_argument(
         "--until", metavar="STAGE", choices=STAGES, help="stop after this stage; not with --only"
@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=[],
         metavar="STAGE",
         choices=STAGES,
-        help="compute this stage anew although it is stored",
+        help="compute this stage again even if it is stored",
     )
 
 
@@ -81,8 +81,8 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
         training = summary["training"][protocol]
         measures = list(dict.fromkeys(name for row in training.values() for name in row))
         terminal.table(
-            f"{summary['experiment']}, {protocol}: per cent, mean ± sd over splits; of training, "
-            "seconds and largest deviation of pacing variables",
+            f"{summary['experiment']}, {protocol}: per cent, mean ± sd over splits; training: "
+            "seconds, and largest sd of pacing variables v",
             ["method", *names, *measures],
             [
                 [
@@ -145,7 +145,7 @@ def show_differences(protocol: str, found: dict[str, Any], terminal: Terminal) -
     """Table of how much better the first method is than every other one."""
     terminal.table(
         f"{protocol}, {found['first']} minus each other method: {found['score']}, points; "
-        "level where it could be chance",
+        "level: the difference could be chance",
         ["method", "difference", "95 % interval", "splits ahead/level/behind", "verdict"],
         [
             [

@@ -15,13 +15,15 @@ from tasks.workspace import Workspace
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
-    parser.add_argument("model", help="key of an encode artifact, or an experiment's name")
-    parser.add_argument("picture", type=Path, help="sketch: any picture file or SVG")
+    parser.add_argument(
+        "model", help="name of an experiment or index, or key of an encode artifact"
+    )
+    parser.add_argument("picture", type=Path, help="the sketch: any picture file or SVG")
     parser.add_argument("-k", type=int, default=10, help="number of pictures (default 10)")
     parser.add_argument(
         "--photo",
         action="store_true",
-        help="the sketch is a photograph of paper: take away light, shadow and ruled lines first",
+        help="the sketch is a photograph of paper: remove light, shadow and ruled lines first",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 

@@ -17,7 +17,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "models",
         nargs="+",
         metavar="MODEL",
-        help="an experiment's name (a newer run of it is taken up), or key of an encode artifact",
+        help="name of an experiment or index (newer runs replace older ones), or key of an "
+        "encode artifact",
     )
     add_listening(parser, 8766)
 

@@ -20,16 +20,16 @@ from tasks.workspace import Workspace, source_of
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.description = "Everything that stages made, by stage and key."
+    parser.description = "Stored results of stages (artifacts), by stage and key."
     parsers = add_actions(
         parser,
         {
             "ls": "list artifacts, one a line",
-            "show": "say how artifacts were made",
-            "verify": "read all artifacts back, or some",
-            "push": "send artifacts to an object store, with what they were made from",
-            "pull": "fetch artifacts from an object store, with what they were made from",
-            "gc": "remove what neither the latest run of an experiment nor a gallery uses",
+            "show": "show how artifacts were made",
+            "verify": "read artifacts back and check them; by default all",
+            "push": "send artifacts, and what they were made from, to an object store",
+            "pull": "fetch artifacts, and what they were made from, from an object store",
+            "gc": "remove what no latest or promoted run and no gallery uses",
         },
     )
     for name, added in parsers.items():
@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parsers["verify"].add_argument(
         "--repair",
         action="store_true",
-        help="keep what is whole of a damaged artifact, so that a run makes only the rest",
+        help="keep the undamaged parts of an artifact, so that a run makes only the rest",
     )
     urls = "default: $CPPCL_REMOTE; s3://BUCKET/PREFIX or file:///FOLDER"
     for name in ("push", "pull"):
@@ -54,12 +54,14 @@ def add_arguments(parser: ArgumentParser) -> None:
             metavar="URL",
             nargs="?",
             const="",
-            help=f"of the object store, not of the workspace; {urls}",
+            help=f"use the object store instead of the workspace; {urls}",
         )
     parsers["push"].add_argument(
-        "--replace", action="store_true", help="send these anew although they are there"
+        "--replace", action="store_true", help="send these again even if they are there"
     )
-    parsers["gc"].add_argument("--dry-run", action="store_true", help="say what would go")
+    parsers["gc"].add_argument(
+        "--dry-run", action="store_true", help="only print what would be removed"
+    )
 
 
 def run(options: Namespace) -> int:

@@ -189,7 +189,7 @@ def check_failures(artifact: Artifact, max_bad_share: float) -> None:
     if len(failures) > max_bad_share * n:
         raise TooManyBadPicturesError(
             f"{text}cannot be used, more than compute.max_bad_share={max_bad_share}:\n"
-            f"{shown}{more}\nMend or remove them, or raise max_bad_share"
+            f"{shown}{more}\nRepair or remove them, or raise max_bad_share"
         )
     log(f"{text}were skipped:\n{shown}{more}")
 

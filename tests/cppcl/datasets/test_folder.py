@@ -76,12 +76,10 @@ def test_system_files_and_other_files_are_ignored_and_counted(make):
     )
     assert len(table_of(root)) == 4
     assert Folder(root=root).findings(root) == [
-        "4 hidden or system file(s) in sketches ignored (sketches/.hidden.png, "
+        "Ignored 4 hidden or system file(s) in sketches (sketches/.hidden.png, "
         "sketches/__MACOSX, sketches/cat/.DS_Store, ...).",
-        "1 file(s) that are no pictures by their extension in sketches ignored "
-        "(sketches/readme.txt).",
-        "1 file(s) that are no pictures by their extension in images ignored "
-        "(images/dog/notes.pdf).",
+        "Ignored 1 file(s) without the extension of a picture in sketches (sketches/readme.txt).",
+        "Ignored 1 file(s) without the extension of a picture in images (images/dog/notes.pdf).",
     ]
 
 

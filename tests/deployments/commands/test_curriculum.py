@@ -1,4 +1,4 @@
-"""``cppcl curriculum show``: why a picture passes for easy or hard."""
+"""``cppcl curriculum show``: why a picture counts as easy or hard."""
 
 from __future__ import annotations
 

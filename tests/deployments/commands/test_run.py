@@ -82,8 +82,8 @@ def test_tables_stand_below_the_scores_of_their_protocol() -> None:
     places = [
         lines.index(line)
         for line in (
-            "tiny, random: per cent, mean ± sd over splits; of training, seconds and largest "
-            "deviation of pacing variables",
+            "tiny, random: per cent, mean ± sd over splits; training: seconds, and "
+            "largest sd of pacing variables v",
             "method rank_1 map seconds sd of v, sketch",
             "cprl 50.0 ± 1.0 60.0 ± 2.0 123 0.021",
             "cca 50.0 ± 1.0 60.0 ± 2.0 0.1 –",
@@ -92,12 +92,13 @@ def test_tables_stand_below_the_scores_of_their_protocol() -> None:
             "method published ours first 5 splits 95 % interval verdict",
             "CPRL, B 98.6 98.5 ± 1.2 99.0 ± 0.2 [97.5, 99.5] level",
             "cca – 98.5 ± 1.2 99.0 ± 0.2 [97.5, 99.5] –",
-            "random, cprl minus each other method: rank_1, points; level where it could be chance",
+            "random, cprl minus each other method: rank_1, points; level: the difference could be "
+            "chance",
             "method difference 95 % interval splits ahead/level/behind verdict",
             "cca +1.32 [-0.04, +2.61] 12/3/5 level",
             "cosine -20.00 [-30.00, -10.00] 0/0/20 behind",
-            "tiny, official: per cent, mean ± sd over splits; of training, seconds and largest "
-            "deviation of pacing variables",
+            "tiny, official: per cent, mean ± sd over splits; training: seconds, and "
+            "largest sd of pacing variables v",
             "method rank_1 map seconds",
             "cprl 50.0 60.0 10",
             "official, beside Table 2: map, per cent",
