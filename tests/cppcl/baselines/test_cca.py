@@ -4,7 +4,7 @@ from scipy import sparse
 from scipy.linalg import block_diag, eigh
 from sklearn.cross_decomposition import CCA
 
-from cppcl.baselines import ClassCCA, RidgeCCA
+from cppcl.baselines import PLS, ClassCCA, Eigensketch, RidgeCCA
 from cppcl.errors import InputError
 
 PLAIN = {"preparation": {"center": False, "unit_norm": False}}
@@ -184,11 +184,16 @@ def test_wrong_links_are_named(links, message):
         ClassCCA().fit(np.eye(3), np.eye(3), range(3), range(3), links=links)
 
 
-def test_data_without_correlation_is_named():
+@pytest.mark.parametrize("method", [ClassCCA, Eigensketch, PLS])
+def test_samples_that_are_alike_are_named(method):
     features, ids = np.random.default_rng(0).normal(size=(6, 3)), np.arange(6)
     with pytest.raises(InputError, match="linked images are all alike"):
-        ClassCCA().fit(features, np.ones((6, 3)), ids, ids)
-    with pytest.raises(InputError, match="no direction"):
-        ClassCCA().fit(features, features, np.zeros(6), np.zeros(6))
+        method().fit(features, np.ones((6, 3)), ids, ids)
+    if method is not Eigensketch:
+        with pytest.raises(InputError, match="no direction"):
+            method().fit(features, features, np.zeros(6), np.zeros(6))
+
+
+def test_correlations_need_a_fit():
     with pytest.raises(InputError, match="not fitted"):
         _ = ClassCCA().correlations_

@@ -4,7 +4,6 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
 
 from cppcl.baselines import Eigensketch
-from cppcl.errors import InputError
 
 PLAIN = {"preparation": {"center": False, "unit_norm": False}}
 
@@ -66,8 +65,3 @@ def test_of_several_partners_the_mean_is_taken():
         axes = method.to_arrays()["sketch_projection"]
         pseudo_sketches.append(method.encode_images(photos) @ axes.T)
     np.testing.assert_allclose(*pseudo_sketches, atol=1e-8)
-
-
-def test_photos_that_are_alike_are_named():
-    with pytest.raises(InputError, match="linked images are all alike"):
-        Eigensketch().fit(np.eye(6), np.ones((6, 3)), range(6), range(6))

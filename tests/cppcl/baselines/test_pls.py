@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from sklearn.cross_decomposition import PLSSVD
 
 from cppcl.baselines import PLS
-from cppcl.errors import InputError
 
 PLAIN = {"preparation": {"center": False, "unit_norm": False}}
 
@@ -72,11 +71,3 @@ def test_no_direction_covaries_more_than_the_first(seed):
     np.testing.assert_allclose(A.T @ cross @ B, np.diag(covariances), atol=1e-9)
     np.testing.assert_allclose(A.T @ A, np.eye(6), atol=1e-9)
     np.testing.assert_allclose(B.T @ B, np.eye(6), atol=1e-9)
-
-
-def test_what_does_not_covary_is_named():
-    features, ids = np.random.default_rng(0).normal(size=(6, 3)), np.arange(6)
-    with pytest.raises(InputError, match="linked images are all alike"):
-        PLS().fit(features, np.ones((6, 3)), ids, ids)
-    with pytest.raises(InputError, match="no direction"):
-        PLS().fit(features, features, np.zeros(6), np.zeros(6))

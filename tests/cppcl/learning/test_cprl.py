@@ -208,6 +208,10 @@ def test_every_option_is_annotated_and_has_a_plain_default():
         ("n_components", 0),
         ("ridge", -1.0),
         *(("seed", value) for value in (-1, 0.5)),
+        ("soft_links", -1),
+        ("link_model", "mean"),
+        ("link_temperature", 0),
+        ("power", 0),
     ],
 )
 def test_options_out_of_range_are_named(option, value):

@@ -203,17 +203,3 @@ def test_class_cca_may_do_the_same():
     np.testing.assert_array_equal(again.encode_images(images), linked.encode_images(images))
     with pytest.raises(InputError, match=r"soft_links=2\.0 is for classes"):
         linked.fit(*training, links=np.eye(80))
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        ("soft_links", -1, "soft_links=-1 must be a number of at least 0"),
-        ("link_model", "mean", r"link_model='mean' is not one of"),
-        ("link_temperature", 0, "link_temperature=0 must be a number above 0"),
-        ("power", 0, "power=0 must be a number above 0"),
-    ],
-)
-def test_options_out_of_range_are_refused(option, value, message):
-    with pytest.raises(InputError, match=message):
-        CPRL(**nested(**{option: value}))

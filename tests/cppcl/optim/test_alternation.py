@@ -104,14 +104,6 @@ def test_pacing_grows_until_every_sample_is_selected_and_then_stops():
     assert all(len(column) == len(gamma) for column in history.values())
 
 
-def test_first_gamma_is_half_the_median_loss_or_given():
-    state = training(0, n_rounds=1)
-    gamma = state.run(np.random.default_rng(0))["gamma"][0]
-    assert 0.05 < gamma < 0.5  # features have unit norm, so losses lie below 1
-    given_gamma = training(0, n_rounds=1, gamma0=0.123)
-    assert given_gamma.run(np.random.default_rng(0))["gamma"][0] == 0.123
-
-
 def test_without_regularizer_the_reconstruction_objective_falls_every_round():
     history = training(1, regularizer="none", n_rounds=10).run(np.random.default_rng(0))
     assert (np.diff(history["reconstruction_objective"]) <= 1e-9).all()
@@ -130,15 +122,6 @@ def test_curricula_make_marked_samples_wait():
 
     assert mean_v_of_hard(False)[0] > 0.05
     assert mean_v_of_hard(True)[0] < 0.01
-
-
-def test_printed_l1_leaves_slow_samples_without_codes():
-    printed = training(0, printed=("l1",), gamma0=1e-3, n_rounds=1, alpha=0.1)
-    printed.run(np.random.default_rng(0))
-    assert not printed.codes.any()
-    weighted = training(0, gamma0=1e-3, n_rounds=1, alpha=0.1)
-    weighted.run(np.random.default_rng(0))
-    assert weighted.codes.any(axis=1).all()
 
 
 def test_graph_pulls_linked_codes_together():

@@ -216,14 +216,6 @@ def test_curriculum_orders_pacing_variables():
     assert v == pytest.approx([1 / 2.1, 1 / 2.1], abs=1e-6)
 
 
-def test_float32_is_kept():
-    problem = small_problem(3)
-    single = PacingProblem(
-        problem.losses.astype(np.float32), "B", 0.8, curricula=problem.curricula
-    )
-    assert update_pacing(single, start=np.ones(K + L, np.float32)).v.dtype == np.float32
-
-
 def test_group_sizes_have_sample_mean_one():
     np.testing.assert_allclose(group_sizes(np.array([0, 0, 0, 1])), [1.2, 1.2, 1.2, 0.4])
 
