@@ -27,8 +27,8 @@ class DirectBaseline(Baseline):
         if sketches.shape[1] != images.shape[1]:
             raise InputError(
                 f"sketch_features has {sketches.shape[1]} columns and image_features "
-                f"{images.shape[1]}: a direct comparison needs the same feature on both sides; "
-                "extract the same one, or use a method that learns a common space"
+                f"{images.shape[1]}: a direct comparison needs the same feature in both "
+                "modalities; extract the same one, or use a method that learns a common space"
             )
         return {}
 

@@ -56,7 +56,7 @@ class Links:
         Returns
         -------
         weights : (g,) float64
-            Sum of the links of each content that has samples on both sides.
+            Sum of the links of each content that has samples in both modalities.
         sketch_means : (g, m_s) float64
         image_means : (g, m_i) float64
         """
@@ -136,7 +136,7 @@ def class_links(
     Raises
     ------
     InputError
-        If no label occurs on both sides.
+        If no label occurs in both modalities.
     """
     from scipy.sparse import csr_array
 

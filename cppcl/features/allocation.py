@@ -1,4 +1,4 @@
-"""How the C library's allocator deals with memory that arrays give back."""
+"""What the C library's allocator does with memory that arrays free."""
 
 from __future__ import annotations
 

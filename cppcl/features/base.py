@@ -50,8 +50,8 @@ class Extractor(Protocol):
     The constructor takes keyword arguments only, typed and with defaults: they are the options
     that a user sets, and all of them take part in the key of what is extracted. Constructing is
     cheap and imports nothing heavy: networks are loaded on the first `transform`. A class that
-    derives from `StatelessExtractor` or `LearningExtractor` has the usual answers to what an
-    extractor is asked about itself.
+    derives from `StatelessExtractor` or `LearningExtractor` has usual values of what an
+    extractor declares about itself.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class Extractor(Protocol):
 
 
 class BaseExtractor:
-    """The usual answers to what an extractor is asked about itself.
+    """Usual values of what an extractor declares about itself.
 
     A subclass to which one does not apply says otherwise.
 

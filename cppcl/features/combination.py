@@ -103,8 +103,8 @@ class CombinedExtractor(BaseExtractor):
         for part, length in zip(self.parts, lengths, strict=True):
             if length == 1:
                 raise InputError(
-                    f"{self.name!r}: {part.name!r} gives a single number, of which unit length "
-                    "leaves the sign alone; combine extractors of longer vectors"
+                    f"{self.name!r}: {part.name!r} gives a single number, and at unit length only "
+                    "its sign would remain; combine extractors of longer vectors"
                 )
         return sum(lengths)
 
@@ -270,7 +270,7 @@ def check_parts(names: Sequence[str]) -> None:
 
 
 def check_part_options(name: str, names: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Raise `InputError` unless the options are weights, and mappings of options of parts."""
+    """Raise `InputError` unless each option is `weights` or the options of a part."""
     for option, value in options.items():
         if option not in (*names, WEIGHTS):
             raise InputError(

@@ -73,8 +73,8 @@ def within_weights(
         return None
     if kind == "dense" and n > LARGEST_DENSE:
         raise InputError(
-            f"within='dense' links every two of {n} samples, and takes at most {LARGEST_DENSE}; "
-            "use within='knn'"
+            f"printed 'dense_graph' links every two of {n} samples, and takes at most "
+            f"{LARGEST_DENSE}; use within='knn'"
         )
     norms = np.linalg.norm(features, axis=1, keepdims=True)
     unit = np.divide(features, norms, where=norms > 0, out=np.zeros_like(features))

@@ -67,9 +67,9 @@ def update_dictionary_dual(
     n_used = int(S.any(axis=1).sum())
     if n_used < SAMPLES_PER_ATOM * codes.shape[1]:
         raise InputError(
-            f"{name}: dictionary_solver='dual' needs {SAMPLES_PER_ATOM} samples with codes for "
+            f"{name}: printed 'dual' needs {SAMPLES_PER_ATOM} samples with codes for "
             f"each of {codes.shape[1]} atoms, but there are {n_used}: the dual's dictionary would "
-            "leave the unit ball; use dictionary_solver='gradient' or fewer atoms"
+            "leave the unit ball; leave 'dual' out, or use fewer atoms"
         )
     mass = np.einsum("pn,pn->n", S, S)
     used = np.flatnonzero(mass > UNUSED * mass.max())
@@ -78,9 +78,9 @@ def update_dictionary_dual(
     eigenvalues = np.linalg.eigvalsh(A)
     if not eigenvalues[0] * WORST_CONDITION > eigenvalues[-1]:
         raise InputError(
-            f"{name}: dictionary_solver='dual' needs codes whose moments have a condition number "
+            f"{name}: printed 'dual' needs codes whose moments have a condition number "
             f"below {WORST_CONDITION:g}: their eigenvalues lie between {eigenvalues[0]:.3g} and "
-            f"{eigenvalues[-1]:.3g}; use dictionary_solver='gradient' or fewer atoms"
+            f"{eigenvalues[-1]:.3g}; leave 'dual' out, or use fewer atoms"
         )
     atoms, n_iter, converged = _newton(A, B, max_iter, tol)
     atoms = project_atoms(atoms)

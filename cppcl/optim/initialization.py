@@ -74,7 +74,7 @@ def initial_dictionaries(
     if initialization == "independent":
         if start == "correlated":
             raise InputError(
-                "atom_start='correlated' needs linked pairs; use initialization='joint'"
+                "atom_start='correlated' needs linked pairs; use dictionaries='joint'"
             )
         alone = [[F[_some(len(F), n_atoms, rng)]] for F in features]
         started = [starting_atoms(views, n_atoms, start=start, rng=rng) for views in alone]

@@ -36,7 +36,7 @@ def contour_mask(
     threshold: float = 0.5,
     crop: bool = True,
 ) -> NDArray[np.bool_]:
-    """Mark the contours of a picture whose longer side is brought to a length.
+    """Contours of a picture, resized to a longest side.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ TANGENT_RADIUS = 5
 
 @dataclass(frozen=True)
 class Ends:
-    """Free ends of segments: where they are, where they point to, and whose they are."""
+    """Free ends of segments: their places, directions and segments."""
 
     points: NDArray[np.float64]
     """(e, 2), row and column."""

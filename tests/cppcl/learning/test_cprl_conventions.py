@@ -1,10 +1,13 @@
 """CPRL as an estimator: options, copies, what is fitted, what `import cppcl` costs."""
 
+import ast
 import copy
 import inspect
 import pickle
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -190,3 +193,19 @@ def test_preparation_keeps_to_the_same_conventions():
 def test_numbers_of_numpy_are_numbers():
     model = CPRL(n_atoms=np.int64(4), alpha=np.float32(0.01), coding={"center_codes": np.True_})
     assert model.get_params()["n_atoms"] == 4
+
+
+def test_hints_name_options_that_exist():
+    known = {name.rpartition("__")[2] for name in CPRL().get_params()}
+    named = {
+        name
+        for folder in ("learning", "optim")
+        for file in (Path(cppcl.__file__).parent / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Raise)
+        for text in ast.walk(node)
+        if isinstance(text, ast.Constant) and isinstance(text.value, str)
+        for name in re.findall(r"(\w+)='", text.value)
+    }
+    assert named <= known
+    assert len(named) > 5

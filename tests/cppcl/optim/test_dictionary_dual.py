@@ -118,5 +118,5 @@ def test_the_fewest_samples_are_accepted():
 def test_atoms_that_always_occur_together_are_refused():
     features, codes, v, start = small_problem(8)
     codes[:, 2] = 3 * codes[:, 0]
-    with pytest.raises(InputError, match=r"condition number below 1e\+10.*'gradient'"):
+    with pytest.raises(InputError, match=r"condition number below 1e\+10"):
         update_dictionary_dual(features, codes, v, start=start)

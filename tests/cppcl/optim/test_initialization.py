@@ -114,7 +114,7 @@ def test_copies_of_samples_differ():
 
 
 def test_correlated_start_needs_pairs():
-    with pytest.raises(InputError, match="initialization='joint'"):
+    with pytest.raises(InputError, match="dictionaries='joint'"):
         initial("correlated", "independent")
 
 
