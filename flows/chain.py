@@ -165,7 +165,7 @@ class Chain:
         )
 
     def extract_splits(self, table: Reference, splits: list[ProtocolSplit]) -> list[Extracted]:
-        """Learn and extract: features and scores of every split, the same where none learns."""
+        """Learn and extract features and scores of every split, shared if nothing learns."""
         pairs: dict[str | None, ExtractorPair] = {MAIN: self.experiment.features}
         pairs |= self.experiment.more_features
         curriculum = self.experiment.curriculum
@@ -190,7 +190,7 @@ class Chain:
     def learn(
         self, pair: ExtractorPair | None, table: Reference, split: ProtocolSplit
     ) -> ByModality:
-        """Let extractors learn from a split; holds what the modalities that need it go by."""
+        """Let extractors learn from a split; returns what was learned, by modality."""
         found: ByModality = {}
         sources: ByModality = {}
         for modality in MODALITIES if pair else ():
@@ -206,7 +206,7 @@ class Chain:
     def learn_modality(
         self, modality: Modality, options: Any, table: Reference, split: ProtocolSplit
     ) -> Reference:
-        """Let the extractor of one modality learn, or find what it is told to use instead."""
+        """Let the extractor of one modality learn, or find the stored result that it names."""
         if options.learned:
             store = self.workspace.store
             learned = find_learned(store, options.learned, what_learns(options))
@@ -227,7 +227,7 @@ class Chain:
     def extract(
         self, pair: ExtractorPair | None, table: Reference, learned: ByModality
     ) -> ByModality:
-        """Extract what both modalities ask for, once: features, or scores."""
+        """Extract the features, or the scores, of both modalities."""
         found: ByModality = {}
         for modality in MODALITIES if pair else ():
             options = getattr(pair, modality)
@@ -241,7 +241,7 @@ class Chain:
         return found
 
     def annotator(self, table: Reference) -> dict[str, Reference]:
-        """Extract what a simulated annotator looks at, where there is to be one."""
+        """Extract what a simulated annotator looks at, if the experiment has one."""
         curriculum = self.experiment.curriculum
         if curriculum is None or curriculum.sketch_source != "simulated":
             return {}
@@ -258,7 +258,7 @@ class Chain:
         table: Reference,
         learned: Reference | None = None,
     ) -> Reference:
-        """Extract one modality, once however often it is asked for."""
+        """Extract one modality; each request is computed once."""
         asked = modality, extractor, canonical_json(options), learned
         if asked not in self._extracted:
             self._extracted[asked] = self.stage(

@@ -89,7 +89,7 @@ def from_any_folder(experiment: str) -> str:
 def configuration_of(
     experiment: str, overrides: list[str] | None, configuration: Experiment | None
 ) -> Experiment:
-    """Whole configuration that the parameters of a flow mean.
+    """Configuration that the parameters of a flow stand for.
 
     Raises
     ------

@@ -70,7 +70,7 @@ def options_of(experiment: Experiment) -> dict[str, list[Row]]:
 
 
 def parts_of(model: type[Options]) -> tuple[type[Options], ...]:
-    """Models that hold its options: of a score, those of pairs and those of its extractor."""
+    """Models of the options of an extractor; a score has those of pairs as well."""
     return model.__bases__ if issubclass(model, PairOptions) else (model,)
 
 
@@ -84,7 +84,7 @@ def nested_models(annotation: Any) -> Iterator[type[Options]]:
 
 
 def title(model: type[Options], place: str) -> str:
-    """Where options stand, and which of several models that may stand there they are."""
+    """Title of a section: the path of its options, and the model that it is of."""
     name, field = next(iter(model.model_fields.items()))
     if get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1:
         return f"{place} ({name}: {field.default})"

@@ -80,7 +80,7 @@ class CategorySplit(Options):
 
 
 class CountedSplit(Options):
-    """So many samples a class train, so many are the test: relevance is by label."""
+    """Fixed numbers of training and test samples of each class: relevance is by label."""
 
     rule: Literal["counted"] = Field(
         "counted", description="So many samples of each class, as publications state it"
@@ -241,7 +241,7 @@ class Compute(Options):
 
     @model_validator(mode="after")
     def check_tls(self) -> Self:
-        """Refuse an encrypted address without what it is reached with."""
+        """Refuse an encrypted address without the files of its certificates."""
         if self.cluster.startswith("tls://"):
             for name, path in self.tls.model_dump().items():
                 if path is None:

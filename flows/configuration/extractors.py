@@ -98,7 +98,7 @@ CombinationOptions = create_model(
 
 @lru_cache
 def score_model(extractor: type[Options]) -> type[Options]:
-    """Model of an extractor that scores for a curriculum: it has the options of pairs beside."""
+    """Model of an extractor of curriculum scores, with the options of pairs as well."""
     bases: Any = (PairOptions, extractor)
     return create_model(f"{extractor.__name__}AsScore", __base__=bases)
 

@@ -62,6 +62,6 @@ def unknown_option(name: str, known: Mapping[str, Any]) -> str:
 
 
 def check_grid(registered: type, options: dict[str, Any], grid: Grid | None) -> None:
-    """Construct every combination, so that one that is refused is refused before any runs."""
+    """Construct every combination, so that a wrong one is refused before any runs."""
     for chosen in combinations(grid or {}):
         registered(**merged(options, chosen))

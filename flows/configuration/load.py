@@ -247,7 +247,7 @@ def _refuse_two_roles(key: str, matches: Sequence[tuple[str, ...]]) -> None:
 
 
 def _value(override: str, text: str, is_text: bool) -> Any:
-    """Value of an override: YAML, but for names and paths what was typed, '#' and all."""
+    """Value of an override: as typed for names and paths ('#' included), else YAML."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -16,7 +16,7 @@ from flows.configuration.options import PAIRING, Options, RegisteredOptions
 
 
 class ExtractorPair(Options):
-    """An extractor for each modality; one may go by what the other learned."""
+    """An extractor for each modality; one may use what the other learned."""
 
     sketch: ExtractorOptions = Field(description="Extractor for sketches")
     image: ExtractorOptions = Field(description="Extractor for images")
@@ -52,7 +52,7 @@ class ExtractorPair(Options):
 
 
 def what_learns(options: RegisteredOptions) -> str:
-    """Name of what learns for an extractor: of a combination, that of its part."""
+    """Name of the extractor that learns: of a combination, the part that does."""
     return learning_part(options.registered_name, options.arguments())[0]
 
 

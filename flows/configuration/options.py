@@ -83,7 +83,7 @@ LEAST_MEMORY = 256 * 2**20
 
 
 def check_size(size: str) -> str:
-    """Refuse what is no amount of memory that a worker can live on."""
+    """Refuse an amount of memory that is malformed or too small for a worker."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b\s*", size.lower())
     if not match:
         raise ValueError(f"size {size!r} must be a number and a unit, such as '3GiB' or '800MB'")

@@ -81,7 +81,7 @@ retrieval_time = stage_task(time_of_a_query)
 
 
 def timed(seconds: list[float], work: Callable[[], Any]) -> Any:
-    """Do some work and note its processor seconds, to which other programs do not add."""
+    """Run a function and note its processor seconds, which other programs do not affect."""
     started = time.process_time()
     result = work()
     seconds.append(time.process_time() - started)

@@ -102,7 +102,7 @@ evaluate = stage_task(evaluate_method)
 
 
 def log_zero_codes(store: Store, evaluation: Reference, label: str) -> None:
-    """Tell that codes without any entry were ranked, whose order is that of chance."""
+    """Log that all-zero codes were ranked; their order is chance."""
     counts = store.open(evaluation).json("scores.json")["counts"]
     zero, n = counts["n_zero_queries"], counts["n_queries"]
     zero_gallery, n_gallery = counts["n_zero_gallery"], counts["n_gallery"]

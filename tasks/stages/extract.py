@@ -221,7 +221,7 @@ def make_blocks(
     block_rows: int,
     known: dict[str, tuple[Reference, int]],
 ) -> list[Block]:
-    """Describe blocks of a modality's rows."""
+    """Divide the rows of a modality into blocks."""
     rows = table.rows(modality).tolist()
     return [
         make_block(table, rows[number * block_rows : (number + 1) * block_rows], number, known)
@@ -232,7 +232,7 @@ def make_blocks(
 def make_block(
     table: SampleTable, rows: Sequence[int], number: int, known: dict[str, tuple[Reference, int]]
 ) -> Block:
-    """Describe one block, of these rows of the table."""
+    """Make one block of these rows of the table."""
     sources: dict[Reference, list[tuple[int, int]]] = {}
     for here, row in enumerate(rows):
         if found := known.get(table.sha256[row]):

@@ -70,7 +70,7 @@ fetch = stage_task(fetch_data)
 
 
 def listener() -> Listener:
-    """Passes on what downloading and unpacking tell, in megabytes."""
+    """Pass on the progress of downloads and unpacking, in megabytes."""
 
     def show(label: str, done: int, total: int) -> None:
         megabytes = done // 1_000_000, max(done, total) // 1_000_000

@@ -210,7 +210,7 @@ def index_folder(
 
 
 def check_name(workspace: Workspace, name: str) -> None:
-    """Refuse a name that is none, or under which `cppcl search` finds an experiment.
+    """Refuse a malformed name, and one under which `cppcl search` finds an experiment.
 
     Raises
     ------

@@ -111,7 +111,7 @@ learn = stage_task(learn_features)
 
 
 def remarks_on(learned: Artifact) -> list[str]:
-    """What a person should know about a `learn` artifact, as far as it was kept."""
+    """Remarks of the extractor on a `learn` artifact, as they were stored."""
     return list(learned.json(REMARKS)) if REMARKS in learned.names else []
 
 
@@ -179,7 +179,7 @@ def find_learned(store: Store, key: str, extractor: str) -> Reference:
 
 
 def latest_learned(store: Store, extractor: str, options: dict[str, Any]) -> Reference | None:
-    """Newest `learn` artifact that an extractor with these options can describe by, if any."""
+    """Newest `learn` artifact that an extractor with these options can use, if any."""
     name, given = learning_part(extractor, options)
     made = make_extractor(name, given)
     shapes = {f"{LEARNED}{array}": shape for array, shape in made.shapes.items()}
@@ -197,7 +197,7 @@ def latest_learned(store: Store, extractor: str, options: dict[str, Any]) -> Ref
 def log_test_pictures(
     store: Store, learned: Reference, *, table: Reference, split: Reference, label: str
 ) -> None:
-    """Tell of test pictures of a split that are among those that a `learn` artifact came from."""
+    """Log test pictures of a split that a `learn` artifact learned from."""
     samples, rows_of = open_pictures(store, table).table, open_split(store, split)
     teachers = set(store.open(learned).text(PICTURES).split())
     for modality in MODALITIES:

@@ -114,7 +114,7 @@ train = stage_task(train_method)
 def train_several(
     *, workspace: Workspace, recipes: Sequence[tuple[Recipe, str]], mode: Mode = "reuse"
 ) -> dict[Reference, float]:
-    """Train on the cluster what is not stored, where that is faster than one after another.
+    """Train on the cluster what is not stored, if that is faster than one after another.
 
     Left to the stage itself are methods that do not learn in rounds, those on a GPU, those that
     need more memory than a worker has, and a single one, which has all cores there.

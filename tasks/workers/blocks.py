@@ -261,7 +261,7 @@ def was_cancelled() -> bool:
 def extract_carefully(
     partial: str, block: Block, root: str, spec: ExtractorSpec, store: str
 ) -> BlockReport:
-    """Extract a block that kills workers: picture by picture, without those that do it alone.
+    """Extract a block that kills workers picture by picture, leaving out the pictures at fault.
 
     The bytes are those of `extract_block`, but for these pictures.
     """
@@ -291,7 +291,7 @@ MODEL = -1
 
 @dataclass
 class Journal:
-    """What a worker is about to do, written before it does it: the next one knows what killed it.
+    """Notes of a worker on what it does next, from which the next one knows what killed it.
 
     Parameters
     ----------
@@ -321,13 +321,13 @@ class Journal:
         return journal
 
     def begin(self, row: int | None) -> None:
-        """Say which row comes next."""
+        """Note which row comes next."""
         self.at = row
         document = {name: value for name, value in asdict(self).items() if name != "file"}
         write_atomically(self.file, json.dumps(document).encode())
 
     def begin_model(self) -> None:
-        """Say that the extractor is made next.
+        """Note that the extractor is made next.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""A training: it tells its rounds and, killed, goes on from one of the last."""
+"""A training: it reports its rounds and resumes from one of the last if it was killed."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def fit_with_checkpoints(
     label: str,
     show: Callable[[float], None] | None = None,
 ) -> Method:
-    """Fit a method, from where a killed call left it; closed forms are just fitted.
+    """Fit a method, resuming after a killed call; closed forms are just fitted.
 
     Parameters
     ----------
