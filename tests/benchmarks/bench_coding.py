@@ -73,17 +73,17 @@ def measure() -> list[dict[str, Any]]:
         encode(features[:300], atoms, alpha)  # compiles
         found: dict[str, Any] = {}
 
-        def ours(features=features, atoms=atoms, alpha=alpha, found=found) -> None:  # type: ignore[no-untyped-def]
+        def ours(features=features, atoms=atoms, alpha=alpha, found=found) -> None:
             found["ours"] = encode(features, atoms, alpha, tol=1e-3).codes
 
-        def sklearn(features=features, atoms=atoms, alpha=alpha, found=found) -> None:  # type: ignore[no-untyped-def]
+        def sklearn(features=features, atoms=atoms, alpha=alpha, found=found) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 found["scikit-learn"] = sparse_encode(
                     features, atoms, algorithm="lasso_cd", alpha=alpha / 2, n_jobs=2
                 )
 
-        def lars(features=features, atoms=atoms, alpha=alpha, found=found) -> None:  # type: ignore[no-untyped-def]
+        def lars(features=features, atoms=atoms, alpha=alpha, found=found) -> None:
             found["SPAMS"] = spams.lasso(
                 np.asfortranarray(features.T),
                 D=np.asfortranarray(atoms.T),
@@ -128,12 +128,12 @@ def measure_device(device: str) -> list[dict[str, Any]]:
         start = np.zeros((SAMPLES, ATOMS), dtype=np.float32)
         found: dict[str, Any] = {}
 
-        def there(problem=problem, start=start, found=found) -> None:  # type: ignore[no-untyped-def]
+        def there(problem=problem, start=start, found=found) -> None:
             found["device"] = update_codes(
                 problem, start=start, solver="gradient", device=device, max_iter=300, tol=1e-3
             )
 
-        def here(features=features, atoms=atoms, alpha=alpha, found=found) -> None:  # type: ignore[no-untyped-def]
+        def here(features=features, atoms=atoms, alpha=alpha, found=found) -> None:
             found["processor"] = encode(features, atoms, alpha, tol=1e-3)
 
         there(), here()

@@ -85,7 +85,7 @@ def in_a_loop(share: slice = slice(None)) -> Iterator[None]:
             yield Finished(extract_block(partial, block, root, spec, store), done)
 
     before = tasks.stages.extract.run_blocks
-    tasks.stages.extract.run_blocks = run  # type: ignore[assignment]
+    tasks.stages.extract.run_blocks = run
     try:
         yield
     finally:
@@ -107,7 +107,7 @@ def bare(folder: str, part: int, n_parts: int, extractor_name: str) -> None:
     warm = read_unchanged(
         str(pictures.root), pictures.table.paths[rows[0]], pictures.table.sha256[rows[0]], 128
     )
-    transform_each(extractor, [warm])  # type: ignore[list-item]
+    transform_each(extractor, [warm])
     print("ready", flush=True)
     sys.stdin.readline()
     started = time.perf_counter()
@@ -118,7 +118,7 @@ def bare(folder: str, part: int, n_parts: int, extractor_name: str) -> None:
             )
             for row in block
         ]
-        transform_each(extractor, samples)  # type: ignore[arg-type]
+        transform_each(extractor, samples)
     print(time.perf_counter() - started, flush=True)
 
 

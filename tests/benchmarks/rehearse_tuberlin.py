@@ -49,7 +49,7 @@ def configure(samples: int, overrides: Sequence[str], root: Path) -> tuple[Exper
     n_sketches = of_sketches(samples)
     n_classes = min(N_CLASSES, max(4, n_sketches // 4))
     protocols = load_experiment("tuberlin").protocols
-    named = protocols["unseen"].split.labels  # type: ignore[union-attr]
+    named = protocols["unseen"].split.labels
     n_unseen = min(len(named), max(2, n_classes * len(named) // N_CLASSES))
     width = max(2, min(n_classes - n_unseen - 1, 64))
     small = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.benchmarks.rehearse_tuberlin import configure, project
@@ -18,12 +16,12 @@ from tests.benchmarks.rehearse_tuberlin import configure, project
         ([0.0, 2.0], 1.0, 20.0),  # no growth is faster than from nothing
     ],
 )
-def test_projection(values: list[float], exponent: float, expected: float) -> None:
+def test_projection(values, exponent, expected):
     assert project([100, 400], values, 4000, exponent) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("samples", [1000, 224_000])
-def test_configuration(samples: int, tmp_path: Path) -> None:
+def test_configuration(samples, tmp_path):
     experiment, classes = configure(samples, ["cprl.alpha=0.5"], tmp_path)
     unseen = set(experiment.protocols["unseen"].split.labels)
     assert unseen < set(classes)

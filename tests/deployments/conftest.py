@@ -14,14 +14,12 @@ STAMP = "20200101T000000000000Z"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def undrawn(blank_figures: None) -> None:
+def undrawn(blank_figures) -> None:
     """Draw no figure: tests of reports look at them."""
 
 
 @pytest.fixture(scope="session")
-def record_shapes(
-    draw_pictures: Callable[..., Path], extracting_here: Callable[..., Any]
-) -> Callable[..., Any]:
+def record_shapes(draw_pictures, extracting_here) -> Callable[..., Any]:
     """Store what a run up to its features leaves, with an extractor, and record it."""
 
     def make(
@@ -79,15 +77,13 @@ def record_shapes(
 
 
 @pytest.fixture(scope="session")
-def shapes_place(
-    tmp_path_factory: pytest.TempPathFactory, record_shapes: Callable[..., Any]
-) -> Any:
+def shapes_place(tmp_path_factory, record_shapes) -> Any:
     """Workspace of an experiment `shapes` that stored HOG; to be read, not changed."""
     return record_shapes(tmp_path_factory.mktemp("annotated"))
 
 
 @pytest.fixture(scope="session")
-def annotated(shapes_place: Any) -> Any:
+def annotated(shapes_place) -> Any:
     """What is annotated of it."""
     from deployments.annotate.samples import gather
 
@@ -112,7 +108,7 @@ class Browser:
 
 
 @pytest.fixture
-def database(tmp_path: Path, annotated: Any) -> Any:
+def database(tmp_path, annotated) -> Any:
     """An empty database of the experiment."""
     from deployments.annotate.database import AnswerDatabase
 
@@ -122,17 +118,17 @@ def database(tmp_path: Path, annotated: Any) -> Any:
 
 
 @pytest.fixture
-def session(annotated: Any, database: Any) -> Any:
+def session(annotated, database) -> Any:
     """A session whose clock stands still unless it is set."""
     from deployments.annotate.session import Session
 
-    made = Session(annotated, database, clock=lambda: made.now)  # type: ignore[attr-defined]
-    made.now = 0.0  # type: ignore[attr-defined]
+    made = Session(annotated, database, clock=lambda: made.now)
+    made.now = 0.0
     return made
 
 
 @pytest.fixture
-def open_browser(session: Any) -> Callable[..., Browser]:
+def open_browser(session) -> Callable[..., Browser]:
     """Browser on the page of the session, with or without a token on the server."""
     from deployments.annotate.app import make_app
     from deployments.web.security import Access, access_for
@@ -144,17 +140,13 @@ def open_browser(session: Any) -> Callable[..., Browser]:
 
 
 @pytest.fixture
-def browser(open_browser: Callable[..., Browser]) -> Browser:
+def browser(open_browser) -> Browser:
     """Browser on the page of a server for this machine alone."""
     return open_browser()
 
 
 @pytest.fixture(scope="session")
-def served_place(
-    tmp_path_factory: pytest.TempPathFactory,
-    draw_pictures: Callable[..., Path],
-    extracting_here: Callable[..., Any],
-) -> Any:
+def served_place(tmp_path_factory, draw_pictures, extracting_here) -> Any:
     """Workspace of a trained experiment `shapes`, 60 sketches and images; to be read only."""
     from tasks.workspace import Workspace
     from tests.deployments.serve.serving import train_shapes
@@ -167,7 +159,7 @@ def served_place(
 
 
 @pytest.fixture(scope="session")
-def live(served_place: Any) -> Any:
+def live(served_place) -> Any:
     """The galleries of it."""
     from deployments.serve.live import Live
 
@@ -175,7 +167,7 @@ def live(served_place: Any) -> Any:
 
 
 @pytest.fixture
-def search_page(live: Any) -> Browser:
+def search_page(live) -> Browser:
     """Browser on the search page of a server for this machine alone."""
     from deployments.serve.app import make_app
     from deployments.serve.work import WorkQueue

@@ -43,7 +43,7 @@ RUN = [stage for stage in STAGES if stage != "learn"]
 Command = Callable[..., Any]
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy():
     code = f"""
 import sys
 from deployments.cli import COMMANDS, main
@@ -67,12 +67,12 @@ for arguments in (["--help"], ["--version"], *([command, "--help"] for command i
     assert "Exit codes: 0 done, 1 failed, 2 wrong use." in run.stdout
 
 
-def test_command_is_installed() -> None:
+def test_command_is_installed():
     (command,) = entry_points(group="console_scripts", name="cppcl")
     assert command.value == "deployments.cli:main"
 
 
-def test_module_passes_the_exit_code_on(tmp_path: Path) -> None:
+def test_module_passes_the_exit_code_on(tmp_path):
     run = subprocess.run(
         [sys.executable, "-m", "deployments.cli", "report", "x", "--workspace", str(tmp_path)],
         cwd=ROOT,
@@ -102,7 +102,7 @@ def test_module_passes_the_exit_code_on(tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_wrong_arguments_exit_with_2(arguments: list[str], cppcl: Command) -> None:
+def test_wrong_arguments_exit_with_2(arguments, cppcl):
     result = cppcl(*arguments)
     assert result.code == 2
     assert "usage: cppcl" in result.stderr
@@ -128,9 +128,7 @@ def test_wrong_arguments_exit_with_2(arguments: list[str], cppcl: Command) -> No
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_use_exits_with_2_and_says_why(
-    arguments: list[str], message: str, cppcl: Command, tmp_path: Path
-) -> None:
+def test_wrong_use_exits_with_2_and_says_why(arguments, message, cppcl, tmp_path):
     result = cppcl(*arguments, "--workspace", tmp_path)
     assert message in result.stderr
     assert result.code == 2
@@ -153,13 +151,7 @@ def test_wrong_use_exits_with_2_and_says_why(
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
-def test_exit_codes_of_errors(
-    error: BaseException,
-    code: int,
-    message: str,
-    cppcl: Command,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_exit_codes_of_errors(error, code, message, cppcl, monkeypatch):
     def fail(options: Any) -> int:
         raise error
 
@@ -171,7 +163,7 @@ def test_exit_codes_of_errors(
     assert result.stdout == ""
 
 
-def test_stages_are_listed_in_order(cppcl: Command) -> None:
+def test_stages_are_listed_in_order(cppcl):
     result = cppcl("stages")
     assert result.code == 0
     words = result.stdout.split()
@@ -179,7 +171,7 @@ def test_stages_are_listed_in_order(cppcl: Command) -> None:
     assert places == sorted(places)
 
 
-def test_options_are_listed_with_values(cppcl: Command) -> None:
+def test_options_are_listed_with_values(cppcl):
     every, emoji = cppcl("options"), cppcl("options", "emoji")
     assert every.code == emoji.code == 0
     assert "curriculum.image (name: hog)" in every.stdout
@@ -190,16 +182,14 @@ def test_options_are_listed_with_values(cppcl: Command) -> None:
     assert "'emojis' is neither one of" in missing.stderr
 
 
-def test_an_empty_store(cppcl: Command, tmp_path: Path) -> None:
+def test_an_empty_store(cppcl, tmp_path):
     assert cppcl("store", "ls", "--workspace", tmp_path).code == 0
     assert cppcl("store", "gc", "--workspace", tmp_path).stdout == "removed 0 artifacts\n"
     verified = cppcl("store", "verify", "--workspace", tmp_path)
     assert (verified.code, verified.stdout) == (0, "0 artifacts read, 0 problems\n")
 
 
-def test_workspace_may_come_from_the_environment(
-    cppcl: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workspace_may_come_from_the_environment(cppcl, tmp_path, monkeypatch):
     monkeypatch.setenv("CPPCL_WORKSPACE", str(tmp_path / "mine"))
     assert str(tmp_path / "mine") in cppcl("report", "emoji").stderr
 
@@ -208,7 +198,7 @@ def test_workspace_may_come_from_the_environment(
 class TestFinishedRun:
     """What can be done after an experiment was run."""
 
-    def test_json_of_a_run(self, finished_run: Any) -> None:
+    def test_json_of_a_run(self, finished_run):
         last = finished_run.result.stdout.splitlines()[-1]
         summary = json.loads(last)
         assert list(summary) == [
@@ -249,12 +239,12 @@ class TestFinishedRun:
         assert set(summary["cached"].values()) == {False}
         assert 1e8 < summary["peak_memory_bytes"] < 1e11
 
-    def test_default_ranks_are_those_of_the_contract(self) -> None:
+    def test_default_ranks_are_those_of_the_contract(self):
         from flows.configuration.experiment import Evaluation
 
         assert Evaluation().ranks == (1, 5, 10)
 
-    def test_progress_and_tables_go_to_standard_error(self, finished_run: Any) -> None:
+    def test_progress_and_tables_go_to_standard_error(self, finished_run):
         text = finished_run.result.stderr
         assert finished_run.result.stdout.count("\n") == 1
         assert "Dask dashboard: http://" in text
@@ -268,9 +258,7 @@ class TestFinishedRun:
         assert text.count("instance, cprl minus each other method: rank_1, points") == 1
         assert "category, class_cca minus" not in text
 
-    def test_second_run_says_that_every_stage_was_cached(
-        self, finished_run: Any, cppcl: Command
-    ) -> None:
+    def test_second_run_says_that_every_stage_was_cached(self, finished_run, cppcl):
         place = finished_run.workspace.root
         again = cppcl("run", finished_run.file, "--workspace", place, "--json")
         assert again.code == 0
@@ -280,7 +268,7 @@ class TestFinishedRun:
         assert again.json()["metrics"] == finished_run.summary["metrics"]
         assert again.json()["artifacts"] == finished_run.summary["artifacts"]
 
-    def test_from_only_and_force(self, finished_run: Any, cppcl: Command, tmp_path: Path) -> None:
+    def test_from_only_and_force(self, finished_run, cppcl, tmp_path):
         place = finished_run.copy(tmp_path / "copy").root
 
         def computed(*options: str) -> list[str]:
@@ -293,15 +281,13 @@ class TestFinishedRun:
         assert computed("--only", "curricula", "--force", "curricula") == ["curricula"]
         assert computed("--until", "split", "--force", "fetch", "--force", "split") == RUN[:2]
 
-    def test_a_stage_that_was_not_run_fails(
-        self, finished_run: Any, cppcl: Command, tmp_path: Path
-    ) -> None:
+    def test_a_stage_that_was_not_run_fails(self, finished_run, cppcl, tmp_path):
         result = cppcl("run", finished_run.file, "--only", "train", "--workspace", tmp_path)
         assert result.code == 1
         assert "stage 'fetch' (folder) has not been run" in result.stderr
         assert "Traceback" not in result.stderr
 
-    def test_store_ls(self, finished_run: Any, cppcl: Command) -> None:
+    def test_store_ls(self, finished_run, cppcl):
         place = finished_run.workspace.root
         everything = cppcl("store", "ls", "--workspace", place)
         assert everything.code == 0
@@ -312,7 +298,7 @@ class TestFinishedRun:
         assert some.count("report/") == 1
         assert "encode/" not in some
 
-    def test_store_show(self, finished_run: Any, cppcl: Command) -> None:
+    def test_store_show(self, finished_run, cppcl):
         key = finished_run.summary["artifacts"]["train"]
         shown = cppcl("store", "show", key[:12], "--workspace", finished_run.workspace.root)
         document = json.loads(shown.stdout)
@@ -320,7 +306,7 @@ class TestFinishedRun:
         assert document["manifest"]["parameters"]["options"]["alpha"] == 0.01
         assert document["run"]["seconds"] >= 0
 
-    def test_store_verify(self, finished_run: Any, cppcl: Command) -> None:
+    def test_store_verify(self, finished_run, cppcl):
         place = finished_run.workspace
         number = len(list(place.store.references()))
         whole = cppcl("store", "verify", "--workspace", place.root)
@@ -329,9 +315,7 @@ class TestFinishedRun:
         one = cppcl("store", "verify", key[:12], "--workspace", place.root)
         assert (one.code, one.stdout) == (0, "1 artifacts read, 0 problems\n")
 
-    def test_store_gc_keeps_what_the_latest_run_uses(
-        self, finished_run: Any, cppcl: Command, tmp_path: Path
-    ) -> None:
+    def test_store_gc_keeps_what_the_latest_run_uses(self, finished_run, cppcl, tmp_path):
         place = finished_run.copy(tmp_path / "copy")
         before = set(place.store.references())
         changed = cppcl(
@@ -359,7 +343,7 @@ class TestFinishedRun:
         assert set(place.store.references()) == used
         assert cppcl("store", "verify", "--workspace", place.root).code == 0
 
-    def test_report(self, finished_run: Any, cppcl: Command, tmp_path: Path) -> None:
+    def test_report(self, finished_run, cppcl, tmp_path):
         place = finished_run.workspace.root
         shown = cppcl("report", "tiny", "--workspace", place)
         assert shown.code == 0
@@ -379,7 +363,7 @@ class TestFinishedRun:
         assert text.count("Query sketch: ") == 4
         assert text.count('alt="Picture ') == 8
 
-    def test_search(self, finished_run: Any, cppcl: Command) -> None:
+    def test_search(self, finished_run, cppcl):
         place = finished_run.workspace
         sketch = finished_run.shapes / "sketches/circle/0.png"
         key = finished_run.summary["artifacts"]["encode"]
@@ -398,7 +382,7 @@ class TestFinishedRun:
         found = model.search(sketch, 3)
         assert [str(match.path) for match in found] == [m["path"] for m in matches]
 
-    def test_search_agrees_with_the_codes(self, finished_run: Any) -> None:
+    def test_search_agrees_with_the_codes(self, finished_run):
         """Nearest by brute force over stored codes, for a sketch of the data set itself."""
         import numpy as np
 
@@ -423,7 +407,7 @@ class TestFinishedRun:
         best = finished_run.shapes / table.column("paths", "image")[int(similarity.argmax())]
         assert matches[0].path == best
 
-    def test_search_ranks_as_the_experiment_does(self, finished_run: Any, tmp_path: Path) -> None:
+    def test_search_ranks_as_the_experiment_does(self, finished_run, tmp_path):
         import numpy as np
 
         place = finished_run.copy(tmp_path / "copy")
@@ -440,7 +424,7 @@ class TestFinishedRun:
         assert [m.similarity for m in matches] == pytest.approx(-np.sort(distances), abs=1e-5)
         assert place.metric_of(Reference("train", "0" * 32)) == "cosine"
 
-    def test_search_for_more_than_there_is(self, finished_run: Any, cppcl: Command) -> None:
+    def test_search_for_more_than_there_is(self, finished_run, cppcl):
         sketch = finished_run.shapes / "sketches/circle/0.png"
         place = finished_run.workspace.root
         result = cppcl("search", "tiny", sketch, "-k", 100, "--json", "--workspace", place)
@@ -455,9 +439,7 @@ class TestFinishedRun:
         assert (none.code, none.stderr) == (2, "cppcl: -k 0 must be at least 1\n")
 
     @pytest.mark.parametrize("content", [b"no picture", b"", None], ids=["text", "empty", "gone"])
-    def test_search_with_what_is_no_picture(
-        self, content: bytes | None, finished_run: Any, cppcl: Command, tmp_path: Path
-    ) -> None:
+    def test_search_with_what_is_no_picture(self, content, finished_run, cppcl, tmp_path):
         sketch = tmp_path / "sketch of mine.png"
         if content is not None:
             sketch.write_bytes(content)
@@ -467,13 +449,8 @@ class TestFinishedRun:
         assert "Traceback" not in result.stderr
 
     def test_index_a_folder_and_search_it(
-        self,
-        finished_run: Any,
-        cppcl: Command,
-        tmp_path: Path,
-        draw_pictures: Command,
-        inline_blocks: list[str],
-    ) -> None:
+        self, finished_run, cppcl, tmp_path, draw_pictures, inline_blocks
+    ):
         place = finished_run.copy(tmp_path / "copy").root
         folder = draw_pictures(tmp_path / "new", per_class=4, first=5) / "images"
         pictures = sorted(folder.rglob("*.png"))
@@ -501,7 +478,7 @@ class TestFinishedRun:
         assert again.stdout.strip() == key
         assert len(inline_blocks) == 13
 
-    def test_index_of_no_folder(self, finished_run: Any, cppcl: Command, tmp_path: Path) -> None:
+    def test_index_of_no_folder(self, finished_run, cppcl, tmp_path):
         place = finished_run.workspace.root
         file = finished_run.shapes / "images/circle/0.png"
         for folder in (tmp_path / "nowhere", file):

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -195,7 +195,7 @@ class Deployed:
 
 
 @pytest.fixture(scope="module")
-def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+def deployed(tmp_path_factory) -> Iterator[Deployed]:
     folder = tmp_path_factory.mktemp("deployment")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -223,11 +223,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
 
 
 @pytest.fixture(scope="module")
-def experiment(
-    tmp_path_factory: pytest.TempPathFactory,
-    draw_pictures: Callable[..., Path],
-    write_experiment: Callable[..., Path],
-) -> Path:
+def experiment(tmp_path_factory, draw_pictures, write_experiment) -> Path:
     """YAML file of an experiment on a few pictures, which starts a Dask cluster of its own."""
     pictures = draw_pictures(tmp_path_factory.mktemp("experiment") / "shapes")
     return write_experiment(
@@ -253,9 +249,7 @@ class Watched:
 
 
 @pytest.fixture(scope="module")
-def watched(
-    deployed: Deployed, experiment: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Watched:
+def watched(deployed, experiment, tmp_path_factory) -> Watched:
     shell, workspace = deployed.shell, tmp_path_factory.mktemp("watched") / "workspace"
     here = {
         "experiment=emoji": f"experiment={experiment}",

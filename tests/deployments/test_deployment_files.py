@@ -45,7 +45,7 @@ def unit_commands() -> list[list[str]]:
     return [shlex.split(text.removeprefix(f"{INSTALLED}/.venv/bin/")) for text in found]
 
 
-def test_the_container_file_is_sound() -> None:
+def test_the_container_file_is_sound():
     linter = BIN / "hadolint"
     checked = subprocess.run(
         [linter, CONTAINER / "Containerfile"], capture_output=True, text=True, check=False
@@ -58,7 +58,7 @@ def test_the_container_file_is_sound() -> None:
     assert "DL3000" in checked.stdout
 
 
-def test_the_image_holds_what_runs_need() -> None:
+def test_the_image_holds_what_runs_need():
     text = (CONTAINER / "Containerfile").read_text()
     copied = {word for line in re.findall(r"^COPY (.*) \S+$", text, re.M) for word in line.split()}
     assert {"cppcl", "storage", "tasks", "flows", "deployments", "pyproject.toml"} <= copied
@@ -68,7 +68,7 @@ def test_the_image_holds_what_runs_need() -> None:
     assert ".cppcl" in ignored
 
 
-def test_services_of_the_compose_file_fit_together(compose: dict[str, Any]) -> None:
+def test_services_of_the_compose_file_fit_together(compose):
     services = compose["services"]
     assert set(services) == {"server", "deploy", "worker", "scheduler", "dask-worker", "search"}
     for name, service in services.items():
@@ -90,7 +90,7 @@ def test_services_of_the_compose_file_fit_together(compose: dict[str, Any]) -> N
     assert (ROOT / build["dockerfile"]).is_file()
 
 
-def test_the_commands_are_those_of_the_readme(compose: dict[str, Any]) -> None:
+def test_the_commands_are_those_of_the_readme(compose):
     services = compose["services"]
     command = shlex.join(services["server"]["command"])
     assert command.replace(" --host 0.0.0.0", "") == block("server")
@@ -103,7 +103,7 @@ def test_the_commands_are_those_of_the_readme(compose: dict[str, Any]) -> None:
         assert shlex.split(text) in units
 
 
-def test_units_and_containers_serve_by_a_command_that_exists(compose: dict[str, Any]) -> None:
+def test_units_and_containers_serve_by_a_command_that_exists(compose):
     from deployments.cli import build_parser
 
     served = [compose["services"]["search"]["command"]]
@@ -116,7 +116,7 @@ def test_units_and_containers_serve_by_a_command_that_exists(compose: dict[str, 
 
 
 @pytest.fixture
-def units(tmp_path: Path) -> Path:
+def units(tmp_path) -> Path:
     """Units as they would be with this installation."""
     for file in (*UNITS.glob("*.service"), *UNITS.glob("*.target")):
         text = file.read_text().replace(f"{INSTALLED}/.venv/bin", str(BIN))
@@ -139,7 +139,7 @@ def parse_unit(text: str) -> dict[str, dict[str, list[str]]]:
     return sections
 
 
-def test_units_start_what_is_there_in_order(units: Path) -> None:
+def test_units_start_what_is_there_in_order(units):
     parsed = {file.name: parse_unit(file.read_text()) for file in units.iterdir()}
     names = {*parsed, "network.target", "multi-user.target"}
     for sections in parsed.values():
@@ -156,7 +156,7 @@ def test_units_start_what_is_there_in_order(units: Path) -> None:
             assert parsed[file]["Service"]["User"] == ["cppcl"]
 
 
-def test_systemd_takes_the_units(units: Path) -> None:
+def test_systemd_takes_the_units(units):
     analyze = shutil.which("systemd-analyze")
     if analyze is None:  # a machine without systemd: the units are parsed above all the same
         return
@@ -186,9 +186,7 @@ class Health(http.server.BaseHTTPRequestHandler):
         """Nothing."""
 
 
-def test_others_start_when_the_server_answers(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_others_start_when_the_server_answers(monkeypatch, capsys):
     path = UNITS / "wait_for_server.py"
     assert (
         f"ExecStartPost={INSTALLED}/.venv/bin/python {path.relative_to(ROOT)}"
@@ -246,9 +244,7 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.flow
-def test_a_dask_cluster_by_these_commands_does_the_work(
-    compose: dict[str, Any], started: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_dask_cluster_by_these_commands_does_the_work(compose, started, tmp_path):
     from tasks.cluster.jobs import run_jobs
     from tasks.cluster.session import cluster_session
 

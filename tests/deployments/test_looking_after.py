@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,27 +31,25 @@ def record_part(place: Workspace, *stages: str) -> None:
 
 class TestAfterARunOfOneStage:
     @pytest.fixture
-    def place(self, finished_run: Any, tmp_path: Path) -> Workspace:
+    def place(self, finished_run, tmp_path) -> Workspace:
         place: Workspace = finished_run.copy(tmp_path / "copy")
         record_part(place, "fetch", "split", "extract")
         return place
 
-    def test_gc_keeps_what_the_whole_run_made(self, place: Workspace, cppcl: Command) -> None:
+    def test_gc_keeps_what_the_whole_run_made(self, place, cppcl):
         before = set(place.store.references())
         result = cppcl("store", "gc", "--workspace", place.root)
         assert (result.code, result.stdout) == (0, "removed 0 artifacts\n")
         assert set(place.store.references()) == before
 
-    def test_the_model_and_the_report_are_those_of_the_whole_run(
-        self, place: Workspace, finished_run: Any, cppcl: Command
-    ) -> None:
+    def test_the_model_and_the_report_are_those_of_the_whole_run(self, place, finished_run, cppcl):
         assert place.find_run("tiny")[0] == f"tiny-{LATER}"
         assert place.find_model("tiny").key == finished_run.summary["artifacts"]["encode"]
         report = cppcl("report", "tiny", "--workspace", place.root)
         assert report.code == 0, report.stderr
         assert finished_run.summary["artifacts"]["report"] in report.stdout
 
-    def test_damage_is_listed_beside_the_rest(self, place: Workspace, cppcl: Command) -> None:
+    def test_damage_is_listed_beside_the_rest(self, place, cppcl):
         damaged = next(place.store.artifacts("split"))
         (damaged.path / "manifest.json").write_text("{}")
         listed = cppcl("store", "ls", "--workspace", place.root)
@@ -62,20 +59,20 @@ class TestAfterARunOfOneStage:
         n_artifacts = sum(1 for _ in place.store.references())
         assert listed.stdout.count("/") >= n_artifacts > 10
 
-    def test_a_run_that_stopped_early_says_so(self, place: Workspace, cppcl: Command) -> None:
+    def test_a_run_that_stopped_early_says_so(self, place, cppcl):
         result = cppcl("report", f"tiny-{LATER}", "--workspace", place.root)
         assert result.code == 2
         assert re.search(r"came as far as the stage 'report'.* cppcl run tiny", result.stderr)
 
 
-def test_an_experiment_may_have_a_name_that_looks_like_a_key(tmp_path: Path) -> None:
+def test_an_experiment_may_have_a_name_that_looks_like_a_key(tmp_path):
     place = Workspace(tmp_path)
     artifacts = {"encode": "1" * 32}
     place.record_run("facade", LATER, {"experiment": "facade", "artifacts": artifacts})
     assert place.find_model("facade").key == "1" * 32
 
 
-def test_the_latest_run_is_the_latest_although_the_clock_was_set_back(tmp_path: Path) -> None:
+def test_the_latest_run_is_the_latest_although_the_clock_was_set_back(tmp_path):
     place = Workspace(tmp_path)
     for key, stamp in (("1", LATER), ("2", "20260101T000000000000Z"), ("3", "20250101T0Z")):
         artifacts = {"encode": key * 32}
@@ -89,7 +86,7 @@ def test_the_latest_run_is_the_latest_although_the_clock_was_set_back(tmp_path: 
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"experiment": "tiny"}'])
-def test_a_damaged_record_is_named(text: str, tmp_path: Path, cppcl: Command) -> None:
+def test_a_damaged_record_is_named(text, tmp_path, cppcl):
     place = Workspace(tmp_path)
     place.runs.mkdir()
     (place.runs / f"tiny-{LATER}.json").write_text(text)
@@ -103,7 +100,7 @@ def test_a_damaged_record_is_named(text: str, tmp_path: Path, cppcl: Command) ->
     [["store", "ls"], ["search", "tiny", "x.png"], ["report", "tiny"], ["store", "verify"]],
     ids=" ".join,
 )
-def test_a_file_is_no_workspace(arguments: list[str], tmp_path: Path, cppcl: Command) -> None:
+def test_a_file_is_no_workspace(arguments, tmp_path, cppcl):
     file = tmp_path / "file"
     file.write_text("something else")
     result = cppcl(*arguments, "--workspace", file)
@@ -112,30 +109,26 @@ def test_a_file_is_no_workspace(arguments: list[str], tmp_path: Path, cppcl: Com
 
 
 @pytest.mark.parametrize("action", ["ls", "verify", "gc"])
-def test_a_workspace_that_is_not_there_is_not_whole(
-    action: str, tmp_path: Path, cppcl: Command
-) -> None:
+def test_a_workspace_that_is_not_there_is_not_whole(action, tmp_path, cppcl):
     result = cppcl("store", action, "--workspace", tmp_path / "typo")
     assert (result.code, result.stdout) == (2, "")
     assert "typo' does not exist" in result.stderr
     assert not (tmp_path / "typo").exists()
 
 
-def test_stages_to_list_must_exist(tmp_path: Path, cppcl: Command) -> None:
+def test_stages_to_list_must_exist(tmp_path, cppcl):
     result = cppcl("store", "ls", "trian", "--workspace", tmp_path)
     assert result.code == 2
     assert "store ls trian: the stages are fetch, split" in result.stderr
 
 
-def test_gc_of_a_key_is_refused(tmp_path: Path, cppcl: Command) -> None:
+def test_gc_of_a_key_is_refused(tmp_path, cppcl):
     result = cppcl("store", "gc", "abcdef", "--workspace", tmp_path)
     assert result.code == 2
     assert "store gc takes no KEY (got abcdef)" in result.stderr
 
 
-def test_a_report_is_not_copied_into_a_file(
-    finished_run: Any, tmp_path: Path, cppcl: Command
-) -> None:
+def test_a_report_is_not_copied_into_a_file(finished_run, tmp_path, cppcl):
     file = tmp_path / "page.html"
     file.write_text("mine")
     result = cppcl("report", "tiny", "--output", file, "--workspace", finished_run.workspace.root)
@@ -144,9 +137,7 @@ def test_a_report_is_not_copied_into_a_file(
     assert file.read_text() == "mine"
 
 
-def test_nothing_is_collected_while_a_gallery_is_made(
-    finished_run: Any, tmp_path: Path, cppcl: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_collected_while_a_gallery_is_made(finished_run, tmp_path, cppcl, monkeypatch):
     import tasks.stages.index
 
     place = finished_run.copy(tmp_path / "copy")

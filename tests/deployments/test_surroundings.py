@@ -22,13 +22,13 @@ Command = Callable[..., Any]
 
 
 @pytest.fixture
-def prefect_home(monkeypatch: pytest.MonkeyPatch) -> None:
+def prefect_home(monkeypatch) -> None:
     """Put the variable back that the command may set."""
     monkeypatch.setenv("PREFECT_HOME", os.environ["PREFECT_HOME"])
 
 
 @pytest.mark.usefixtures("prefect_home")
-def test_a_home_that_can_be_written_stays(tmp_path: Path) -> None:
+def test_a_home_that_can_be_written_stays(tmp_path) -> None:
     os.environ["PREFECT_HOME"] = str(tmp_path / "home")
     assert move_home(tmp_path / "workspace") is None
     assert os.environ["PREFECT_HOME"] == str(tmp_path / "home")
@@ -37,7 +37,7 @@ def test_a_home_that_can_be_written_stays(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("prefect_home")
 @pytest.mark.parametrize("trouble", ["a file", "no permission"])
 def test_a_home_that_cannot_be_written_moves_into_the_workspace(
-    trouble: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trouble, tmp_path, monkeypatch
 ) -> None:
     home = tmp_path / "home"
     if trouble == "a file":
@@ -50,7 +50,7 @@ def test_a_home_that_cannot_be_written_moves_into_the_workspace(
     assert os.environ["PREFECT_HOME"] == str(expected)
 
 
-def test_a_server_that_does_not_answer_is_named() -> None:
+def test_a_server_that_does_not_answer_is_named():
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
     for address in ("http://127.0.0.1:9/api", "nonsense"):
@@ -61,11 +61,11 @@ def test_a_server_that_does_not_answer_is_named() -> None:
             check_server(address)
 
 
-def test_a_server_that_answers_is_taken(prefect_server: str) -> None:
+def test_a_server_that_answers_is_taken(prefect_server):
     check_server(prefect_server)
 
 
-def test_children_do_not_import_from_the_current_folder(tmp_path: Path, cppcl: Command) -> None:
+def test_children_do_not_import_from_the_current_folder(tmp_path, cppcl):
     """Prefect starts its server as a module, which Python looks for in the current folder."""
     (tmp_path / "queue.py").write_text("raise SystemExit('shadowed')")
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"}
@@ -88,7 +88,7 @@ def test_children_do_not_import_from_the_current_folder(tmp_path: Path, cppcl: C
         assert ended.returncode == code_of_child
 
 
-def test_what_the_terminal_cannot_show_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_terminal_cannot_show_is_escaped(monkeypatch):
     def show(options: Any) -> int:
         print("76.7 ± 2.9")
         return 0
@@ -98,10 +98,10 @@ def test_what_the_terminal_cannot_show_is_escaped(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "stdout", screen)
     assert main(["stages"]) == 0
     screen.flush()
-    assert screen.buffer.getvalue() == b"76.7 \\xb1 2.9\n"  # type: ignore[attr-defined]
+    assert screen.buffer.getvalue() == b"76.7 \\xb1 2.9\n"
 
 
-def test_lack_of_memory_is_told(cppcl: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lack_of_memory_is_told(cppcl, monkeypatch):
     def fail(options: Any) -> int:
         raise MemoryError("Unable to allocate 23.8 GiB")
 

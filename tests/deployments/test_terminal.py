@@ -16,14 +16,14 @@ def stream() -> io.StringIO:
     return io.StringIO()
 
 
-def test_a_remark_is_shown_once(stream: io.StringIO) -> None:
+def test_a_remark_is_shown_once(stream):
     terminal = Terminal(stream)
     for text in ("dashboard", "skipped", "dashboard"):
         terminal.message(text)
     assert stream.getvalue() == "dashboard\nskipped\n"
 
 
-def test_numbers_are_aligned_at_their_end(stream: io.StringIO) -> None:
+def test_numbers_are_aligned_at_their_end(stream):
     Terminal(stream).table("", ["similarity", "label"], [["0.25", "a"], ["-0.0251", "b"]])
     lines = [line.rstrip() for line in stream.getvalue().splitlines() if "0." in line]
     assert lines == ["        0.25   a", "     -0.0251   b"]
@@ -37,7 +37,7 @@ class NarrowTerminal(io.StringIO):
 
 
 @pytest.mark.parametrize("columns", ["20", "60"])
-def test_the_last_column_stays_whole(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_column_stays_whole(columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setenv("TERM", "dumb")
     path = "/pictures of mine/" + "a-long-folder/" * 12 + "fox.png"
@@ -52,13 +52,13 @@ def test_the_last_column_stays_whole(columns: str, monkeypatch: pytest.MonkeyPat
     assert path not in folded.getvalue()
 
 
-def test_parameters_are_cut_to_a_width() -> None:
+def test_parameters_are_cut_to_a_width():
     parameters = {"method": "cprl", "alpha": 0.01}
     assert shorten(parameters, 60) == "method=cprl, alpha=0.01"
     assert shorten(parameters, 20) == "method=cprl, alph..."
 
 
-def test_signed_and_missing_numbers_are_aligned_too(stream: io.StringIO) -> None:
+def test_signed_and_missing_numbers_are_aligned_too(stream):
     rows = [["+1.25", MISSING, MISSING], ["-10.50", "7", MISSING]]
     Terminal(stream).table("", ["difference", "published", "nothing"], rows)
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
@@ -68,7 +68,7 @@ def test_signed_and_missing_numbers_are_aligned_too(stream: io.StringIO) -> None
     ]
 
 
-def test_a_bar_shows_how_fast_it_goes(stream: io.StringIO) -> None:
+def test_a_bar_shows_how_fast_it_goes(stream):
     with Terminal(stream) as terminal:
         tell(Progress("extract", "image hog", 3, 10, detail="61 a second, 0:30 to go"))
         (bar,) = terminal.bars.tasks

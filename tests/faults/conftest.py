@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,11 +60,7 @@ class SlowExtraction:
 
 @pytest.fixture(scope="module")
 def slow_extraction(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    draw_pictures: Callable[..., Path],
-    make_experiment: Callable[..., dict[str, Any]],
-    extracting_here: Callable[[], AbstractContextManager[list[str]]],
+    request, tmp_path_factory, draw_pictures, make_experiment, extracting_here
 ) -> SlowExtraction:
     """24 sketches, a block each; the result was made in this process, without Dask."""
     folder = tmp_path_factory.mktemp("slow")
@@ -80,7 +75,7 @@ def slow_extraction(
     )
     file = folder / "slow.yaml"
     file.write_text(yaml.safe_dump(configuration))
-    extraction = SlowExtraction(file, shapes, None, slow)  # type: ignore[arg-type]
+    extraction = SlowExtraction(file, shapes, None, slow)
     with extracting_here() as decoded:
         expected = extraction.extract(Workspace(folder / "expected"))
     assert len(decoded) == extraction.n_blocks
@@ -88,7 +83,7 @@ def slow_extraction(
 
 
 @pytest.fixture
-def start_run(prefect_server: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def start_run(prefect_server) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start ``cppcl run`` with all its children in a process group of their own."""
     started = []
 

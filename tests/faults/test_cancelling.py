@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.states import Cancelling
 
-from tasks.workspace import Workspace
 from tests.faults.kill_starts import MARK, marked, wait_until
 
 pytestmark = pytest.mark.flow
@@ -29,7 +28,7 @@ STOPS_WITHIN_S = 90.0
 
 
 @pytest.fixture
-def worker(prefect_server: str, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+def worker(prefect_server, tmp_path) -> Iterator[subprocess.Popen[bytes]]:
     """A worker of Prefect that starts runs as processes, as ``deployments/README.md`` has it."""
     words = ("--pool", tmp_path.name, "--type", "process", "--install-policy", "never")
     with (tmp_path / "worker.log").open("wb") as log:
@@ -56,15 +55,8 @@ def worker(prefect_server: str, tmp_path: Path) -> Iterator[subprocess.Popen[byt
 
 @pytest.mark.parametrize("shared", [False, True], ids=["its own workers", "workers that stay"])
 def test_a_cancelled_run_stops_its_work_and_keeps_what_is_finished(
-    shared: bool,
-    worker: subprocess.Popen[bytes],
-    slow_extraction: Any,
-    dask_cluster: Any,
-    dask_address: str,
-    cppcl: Callable[..., Any],
-    workspace: Workspace,
-    tmp_path: Path,
-) -> None:
+    shared, worker, slow_extraction, dask_cluster, dask_address, cppcl, workspace, tmp_path
+):
     expected = slow_extraction.expected
     published = workspace.store.path(expected.reference)
     partial = published.with_name(published.name + ".partial")

@@ -83,7 +83,7 @@ def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[st
     )
 
 
-def test_a_sample_of_faults_ends_as_undisturbed(tmp_path: Path) -> None:
+def test_a_sample_of_faults_ends_as_undisturbed(tmp_path):
     log, page = tmp_path / "faults.json", tmp_path / "page.md"
     page.write_text("Before\n<!-- store: begin -->\nold\n<!-- store: end -->\nAfter\n")
     done = run(CHAOS, "--store", 16, "--seed", 7, "--json", log, "--markdown", page)
@@ -108,6 +108,6 @@ def test_a_sample_of_faults_ends_as_undisturbed(tmp_path: Path) -> None:
         ("nothing is locked", "made 2 times|is missing|failed"),
     ],
 )
-def test_what_is_broken_is_noticed(broken: str, noticed: str, tmp_path: Path) -> None:
+def test_what_is_broken_is_noticed(broken, noticed, tmp_path):
     done = run("-c", BROKEN, broken, tmp_path)
     assert re.search(noticed, done.stdout), done.stdout + done.stderr

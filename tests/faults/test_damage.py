@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ pytestmark = pytest.mark.flow
 
 
 @pytest.fixture
-def damaged(finished_run: Any, tmp_path: Path) -> tuple[Workspace, Path, Path]:
+def damaged(finished_run, tmp_path) -> tuple[Workspace, Path, Path]:
     """Copy of a workspace, with a bit flipped in a chunk and another chunk deleted."""
     place: Workspace = finished_run.copy(tmp_path / "copy")
     by_extractor = {
@@ -30,9 +29,7 @@ def damaged(finished_run: Any, tmp_path: Path) -> tuple[Workspace, Path, Path]:
     return place, flipped, deleted
 
 
-def test_verify_names_every_damage(
-    damaged: tuple[Workspace, Path, Path], cppcl: Callable[..., Any]
-) -> None:
+def test_verify_names_every_damage(damaged, cppcl):
     place, flipped, deleted = damaged
     result = cppcl("store", "verify", "--workspace", place.root)
     assert result.code == 1
@@ -49,9 +46,7 @@ def test_verify_names_every_damage(
     assert one.stdout.endswith("1 artifacts read, 1 problems\n")
 
 
-def test_use_of_damaged_artifacts_fails_until_they_are_made_anew(
-    finished_run: Any, damaged: tuple[Workspace, Path, Path], cppcl: Callable[..., Any]
-) -> None:
+def test_use_of_damaged_artifacts_fails_until_they_are_made_anew(finished_run, damaged, cppcl):
     place, flipped, deleted = damaged
 
     def run(*options: str) -> Any:
@@ -73,9 +68,7 @@ def test_use_of_damaged_artifacts_fails_until_they_are_made_anew(
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "files/scores.json"])
-def test_damage_in_a_file_is_named(
-    name: str, finished_run: Any, cppcl: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_damage_in_a_file_is_named(name, finished_run, cppcl, tmp_path):
     place: Workspace = finished_run.copy(tmp_path / "copy")
     key = finished_run.summary["artifacts"]["evaluate"]
     file = place.root / "store/evaluate" / key / name

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +20,7 @@ UNTIL = ("--until", "tune")
 
 
 @pytest.fixture
-def slow_search(
-    tmp_path: Path, draw_pictures: Callable[..., Path], make_experiment: Callable[..., Any]
-) -> Path:
+def slow_search(tmp_path, draw_pictures, make_experiment) -> Path:
     """An experiment with one search of combinations that take a second or two each."""
     configuration = make_experiment(draw_pictures(tmp_path / "shapes"))
     instance = configuration["protocols"]["instance"]
@@ -41,14 +37,8 @@ def slow_search(
 
 
 def test_a_killed_search_goes_on(
-    slow_search: Path,
-    start_run: Callable[..., subprocess.Popen[bytes]],
-    wait_for: Callable[..., None],
-    cppcl: Callable[..., Any],
-    dask_address: str,
-    tmp_path: Path,
-    workspace: Workspace,
-) -> None:
+    slow_search, start_run, wait_for, cppcl, dask_address, tmp_path, workspace
+):
     def run(place: Workspace) -> Any:
         result = cppcl(
             "run",

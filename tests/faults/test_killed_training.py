@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,7 @@ UNTIL = ("--until", "train")
 
 
 @pytest.fixture
-def slow_training(
-    tmp_path: Path, draw_pictures: Callable[..., Path], make_experiment: Callable[..., Any]
-) -> Callable[..., Path]:
+def slow_training(tmp_path, draw_pictures, make_experiment) -> Callable[..., Path]:
     """Write an experiment with one training of many rounds."""
     shapes = draw_pictures(tmp_path / "shapes")
     configuration = make_experiment(shapes)
@@ -47,14 +44,8 @@ def slow_training(
 
 
 def test_a_killed_training_goes_on_from_one_of_its_rounds(
-    slow_training: Callable[..., Path],
-    start_run: Callable[..., subprocess.Popen[bytes]],
-    wait_for: Callable[..., None],
-    cppcl: Callable[..., Any],
-    dask_address: str,
-    tmp_path: Path,
-    workspace: Workspace,
-) -> None:
+    slow_training, start_run, wait_for, cppcl, dask_address, tmp_path, workspace
+):
     file = slow_training(dask_address)
 
     def run(place: Workspace) -> Any:
@@ -93,14 +84,8 @@ def test_a_killed_training_goes_on_from_one_of_its_rounds(
 
 
 def test_killed_trainings_on_workers_end_with_the_same_bytes(
-    slow_training: Callable[..., Path],
-    start_run: Callable[..., subprocess.Popen[bytes]],
-    wait_for: Callable[..., None],
-    cppcl: Callable[..., Any],
-    dask_address: str,
-    tmp_path: Path,
-    workspace: Workspace,
-) -> None:
+    slow_training, start_run, wait_for, cppcl, dask_address, tmp_path, workspace
+):
     """Two trainings at once, killed together with the cluster of the run."""
     n_rounds = 4 * N_ROUNDS
     options = {"n_atoms": 40, "n_rounds": n_rounds, "pacing": {"stop_when_selected": False}}

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from storage import Artifact
 from tasks.cluster.session import cluster_session
 from tasks.progress import Progress, listening
-from tasks.workspace import Workspace
 
 pytestmark = pytest.mark.flow
 
@@ -30,13 +26,8 @@ def contents(artifact: Artifact) -> dict[str, bytes]:
 
 
 def test_a_killed_run_goes_on_where_it_was(
-    slow_extraction: Any,
-    start_run: Callable[..., subprocess.Popen[bytes]],
-    wait_for: Callable[..., None],
-    cppcl: Callable[..., Any],
-    dask_address: str,
-    workspace: Workspace,
-) -> None:
+    slow_extraction, start_run, wait_for, cppcl, dask_address, workspace
+):
     expected: Artifact = slow_extraction.expected
     published = workspace.store.path(expected.reference)
     partial = published.with_name(published.name + ".partial")
@@ -77,9 +68,7 @@ def test_a_killed_run_goes_on_where_it_was(
     assert workspace.store.verify() == []
 
 
-def test_a_killed_worker_does_not_stop_a_run(
-    slow_extraction: Any, dask_cluster: Any, workspace: Workspace
-) -> None:
+def test_a_killed_worker_does_not_stop_a_run(slow_extraction, dask_cluster, workspace):
     client = dask_cluster.client()
     workers = sorted(client.run(os.getpid).values())
     assert len(workers) == 2
@@ -104,7 +93,7 @@ def test_a_killed_worker_does_not_stop_a_run(
     assert workers[0] not in alive
 
 
-def test_workers_that_have_all_died_are_awaited(dask_cluster: Any, dask_address: str) -> None:
+def test_workers_that_have_all_died_are_awaited(dask_cluster, dask_address):
     """A stage that begins in that moment must not take them for workers without memory."""
     client = dask_cluster.client()
     with cluster_session(dask_address) as session:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Protocol
 
 import pytest
 
@@ -26,7 +26,6 @@ from storage import Artifact
 from tasks.cluster import network
 from tasks.cluster.session import cluster_session
 from tasks.progress import Progress, listening
-from tasks.workspace import Workspace
 from tests.faults.chaos.proxy import Cable
 
 pytestmark = pytest.mark.flow
@@ -195,14 +194,14 @@ def namespaces_are_allowed() -> bool:
 
 
 @pytest.fixture
-def host(request: pytest.FixtureRequest) -> Iterator[Host]:
+def host(request) -> Iterator[Host]:
     kind = Namespace if request.param == "namespace" and namespaces_are_allowed() else Relays
     with kind() as host:
         yield host
 
 
 @pytest.fixture
-def programs(tmp_path: Path) -> Iterator[Programs]:
+def programs(tmp_path) -> Iterator[Programs]:
     programs = Programs(tmp_path)
     yield programs
     programs.end()
@@ -215,8 +214,8 @@ def programs(tmp_path: Path) -> Iterator[Programs]:
     indirect=["host"],
 )
 def test_a_host_that_is_cut_off_does_not_stop_a_run(
-    host: Host, comes_back: bool, programs: Programs, slow_extraction: Any, workspace: Workspace
-) -> None:
+    host, comes_back, programs, slow_extraction, workspace
+):
     port = free_port(host.here)
     address = f"tcp://{host.here}:{port}"
     scheduler = programs.scheduler(host.here, port)
@@ -263,8 +262,8 @@ def test_a_host_that_is_cut_off_does_not_stop_a_run(
 
 
 def test_a_run_that_loses_its_scheduler_for_a_moment_sends_its_jobs_again(
-    programs: Programs, slow_extraction: Any, workspace: Workspace
-) -> None:
+    programs, slow_extraction, workspace
+):
     port = free_port("127.0.0.1")
     scheduler = programs.scheduler("127.0.0.1", port)
     for _ in range(2):
@@ -290,21 +289,21 @@ def test_a_run_that_loses_its_scheduler_for_a_moment_sends_its_jobs_again(
     assert workspace.store.verify() == []
 
 
-def test_a_scheduler_that_is_gone_is_an_error() -> None:
+def test_a_scheduler_that_is_gone_is_an_error():
     with pytest.raises(
         CppclError, match="the scheduler of cluster 'tcp://a:1' is gone; run again"
     ):
-        network.await_scheduler(SimpleNamespace(status="closed"), "tcp://a:1")  # type: ignore[arg-type]
+        network.await_scheduler(SimpleNamespace(status="closed"), "tcp://a:1")
 
 
-def test_an_operator_is_told_the_settings() -> None:
+def test_an_operator_is_told_the_settings():
     text = DOCS.read_text()
     for name, value in network.environment().items():
         assert f"{name}={value}" in text
     assert f"--death-timeout {network.DEATH_TIMEOUT_S}" in text
 
 
-def test_settings_reach_a_process_by_its_environment() -> None:
+def test_settings_reach_a_process_by_its_environment():
     program = (
         "import dask, distributed; from tasks.cluster import network;"
         "print([n for n, v in network.SETTINGS.items() if str(dask.config.get(n)) != str(v)])"

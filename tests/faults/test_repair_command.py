@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from storage import Artifact, Recipe, Writer, write_block
-from tasks.workspace import Workspace
 
 BLOCKS, CODES = Recipe("extract", "1"), Recipe("encode", "1")
 N_BLOCKS = 4
@@ -26,7 +25,7 @@ def create_blocks(made: list[int]) -> Callable[[Writer], None]:
 
 
 @pytest.fixture
-def artifacts(workspace: Workspace) -> list[Artifact]:
+def artifacts(workspace) -> list[Artifact]:
     blocks, _ = workspace.store.get_or_create(BLOCKS, create_blocks([]))
     codes, _ = workspace.store.get_or_create(CODES, lambda w: w.put_text("codes.txt", "codes"))
     for name, made in (("first", [blocks]), ("second", [blocks, codes]), ("other", [])):
@@ -36,9 +35,7 @@ def artifacts(workspace: Workspace) -> list[Artifact]:
     return [blocks, codes]
 
 
-def test_repair_is_told_and_finished(
-    workspace: Workspace, artifacts: list[Artifact], cppcl: Callable[..., Any]
-) -> None:
+def test_repair_is_told_and_finished(workspace, artifacts, cppcl):
     def verify(*options: object) -> Any:
         return cppcl("store", "verify", *options, "--workspace", workspace.root)
 
@@ -75,9 +72,7 @@ def test_repair_is_told_and_finished(
     assert again.manifest == before
 
 
-def test_what_is_mended_at_once_needs_no_run(
-    workspace: Workspace, artifacts: list[Artifact], cppcl: Callable[..., Any]
-) -> None:
+def test_what_is_mended_at_once_needs_no_run(workspace, artifacts, cppcl):
     (artifacts[0].path / "stray").write_text("x")
     result = cppcl("store", "verify", "--repair", "--workspace", workspace.root)
     assert result.stdout.splitlines()[1:] == [
@@ -87,9 +82,7 @@ def test_what_is_mended_at_once_needs_no_run(
     assert workspace.store.verify() == []
 
 
-def test_an_index_is_finished_by_indexing(
-    workspace: Workspace, artifacts: list[Artifact], cppcl: Callable[..., Any]
-) -> None:
+def test_an_index_is_finished_by_indexing(workspace, artifacts, cppcl):
     gallery, _ = workspace.store.get_or_create(
         Recipe("encode", "1", {"of": "gallery"}), lambda w: w.put_text("codes.txt", "codes")
     )

@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,9 +26,7 @@ pytestmark = pytest.mark.flow
     ],
     ids=["Ctrl-C", "stop all", "stop", "kill"],
 )
-def test_a_run_that_is_stopped_leaves_no_process(
-    number: int, to_all: bool, code: int, slow_extraction: Any, tmp_path: Path
-) -> None:
+def test_a_run_that_is_stopped_leaves_no_process(number, to_all, code, slow_extraction, tmp_path):
     """With a server and workers of its own, as most users run it."""
     mark, workspace = str(tmp_path), tmp_path / "workspace"
     run = start_marked(mark, slow_extraction.file, "--workspace", workspace)
@@ -51,7 +47,7 @@ def test_a_run_that_is_stopped_leaves_no_process(
     assert len(list(workspace.glob(blocks))) >= 3
 
 
-def test_a_run_that_is_killed_while_prefect_starts_leaves_no_process(tmp_path: Path) -> None:
+def test_a_run_that_is_killed_while_prefect_starts_leaves_no_process(tmp_path):
     for number in range(2):
         mark = str(tmp_path / f"{number}")
         run = start_marked(mark, "emoji", "--workspace", mark)
@@ -63,7 +59,7 @@ def test_a_run_that_is_killed_while_prefect_starts_leaves_no_process(tmp_path: P
         assert wait_until(lambda mark=mark: not marked(mark), 20), marked(mark)
 
 
-def test_a_child_whose_parent_has_ended_already_ends_too() -> None:
+def test_a_child_whose_parent_has_ended_already_ends_too():
     child = [sys.executable, "-IS", "-c", END_WITH_PARENT]
     stopped = subprocess.run([*child, "1", "/bin/echo"], capture_output=True, check=False)
     assert (stopped.returncode, stopped.stdout) == (1, b"")
@@ -71,9 +67,7 @@ def test_a_child_whose_parent_has_ended_already_ends_too() -> None:
     assert (started.returncode, started.stdout) == (0, b"\n")
 
 
-def test_a_server_that_cannot_start_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_cannot_start_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("PREFECT_API_DATABASE_CONNECTION_URL", f"sqlite+aiosqlite:///{tmp_path}")
     with pytest.raises(CppclError, match="exit code"):
         start_server()

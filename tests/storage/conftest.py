@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path) -> Store:
     return Store(tmp_path / "store")
 
 
@@ -40,7 +40,7 @@ def contents() -> dict[str, np.ndarray]:
 
 
 @pytest.fixture
-def create(contents: dict[str, np.ndarray]) -> Callable[[Writer], None]:
+def create(contents) -> Callable[[Writer], None]:
     def create(writer: Writer) -> None:
         values = contents["features"]
         writer.array("features", shape=values.shape, dtype=values.dtype, rows_per_block=4)
@@ -57,7 +57,7 @@ def create(contents: dict[str, np.ndarray]) -> Callable[[Writer], None]:
 
 
 @pytest.fixture
-def artifact(store: Store, recipe: Recipe, create: Callable[[Writer], None]) -> Artifact:
+def artifact(store, recipe, create) -> Artifact:
     return store.get_or_create(recipe, create).artifact
 
 
@@ -91,7 +91,7 @@ def s3_server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def bucket(s3_server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+def bucket(s3_server, monkeypatch) -> str:
     """URL of an empty bucket, for a process with the environment that finds it."""
     for name, value in s3_server.environment().items():
         monkeypatch.setenv(name, value)
@@ -99,7 +99,7 @@ def bucket(s3_server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture(params=["memory", "folder", "s3"])
-def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Remote:
+def remote(request, tmp_path) -> Remote:
     """An empty remote of every kind."""
     if request.param == "memory":
         from obstore.store import MemoryStore

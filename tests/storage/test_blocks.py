@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -42,9 +40,7 @@ def arrays(draw: st.DrawFn) -> np.ndarray:
 
 @settings(max_examples=60, deadline=None)
 @given(values=arrays(), rows_per_block=st.integers(1, 40), data=st.data())
-def test_blocks_reassemble_exactly(
-    tmp_path_factory: pytest.TempPathFactory, values: np.ndarray, rows_per_block: int, data: Any
-) -> None:
+def test_blocks_reassemble_exactly(tmp_path_factory, values, rows_per_block, data):
     store = Store(tmp_path_factory.mktemp("grid"))
 
     def create(writer: Writer) -> None:
@@ -77,9 +73,7 @@ def test_blocks_reassemble_exactly(
     assert store.verify() == []
 
 
-def test_rows_read_only_their_blocks(
-    store: Store, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_read_only_their_blocks(store, recipe, monkeypatch):
     values = np.arange(100, dtype=np.float32)
     artifact = store.get_or_create(
         recipe, lambda writer: writer.put_array("x", values, rows_per_block=10)
@@ -97,7 +91,7 @@ def test_rows_read_only_their_blocks(
 
 
 @pytest.mark.parametrize("rows", [[10], [-11], np.array([[1]]), [1.0], np.array([True] * 10)])
-def test_rows_that_are_no_rows(store: Store, recipe: Recipe, rows: Any) -> None:
+def test_rows_that_are_no_rows(store, recipe, rows):
     artifact = store.get_or_create(recipe, lambda w: w.put_array("x", np.zeros(10))).artifact
     with pytest.raises(IndexError, match="'x'"):
         artifact.rows("x", rows)
@@ -114,9 +108,7 @@ def test_rows_that_are_no_rows(store: Store, recipe: Recipe, rows: Any) -> None:
         (-1, np.zeros((4, 2), np.float32)),
     ],
 )
-def test_wrong_block_is_refused_and_nothing_written(
-    store: Store, recipe: Recipe, block: int, values: np.ndarray
-) -> None:
+def test_wrong_block_is_refused_and_nothing_written(store, recipe, block, values):
     def create(writer: Writer) -> None:
         writer.array("x", shape=(10, 2), dtype=np.float32, rows_per_block=4)
         with pytest.raises(BlockError, match=f"block {block} "):
@@ -126,7 +118,7 @@ def test_wrong_block_is_refused_and_nothing_written(
     interrupted(store, recipe, create)
 
 
-def test_undeclared_array(store: Store, recipe: Recipe) -> None:
+def test_undeclared_array(store, recipe):
     def create(writer: Writer) -> None:
         with pytest.raises(BlockError, match="'x'"):
             writer.pending_blocks("x")
@@ -148,16 +140,14 @@ def test_undeclared_array(store: Store, recipe: Recipe) -> None:
         (np.zeros(2), 0, "rows_per_block is 0"),
     ],
 )
-def test_arrays_that_cannot_be_stored(
-    store: Store, recipe: Recipe, values: np.ndarray, rows_per_block: int | None, named: str
-) -> None:
+def test_arrays_that_cannot_be_stored(store, recipe, values, rows_per_block, named):
     with pytest.raises(BlockError, match=named):
         store.get_or_create(
             recipe, lambda writer: writer.put_array("x", values, rows_per_block=rows_per_block)
         )
 
 
-def test_size_of_blocks() -> None:
+def test_size_of_blocks():
     with pytest.raises(BlockError, match="2147483647 bytes"):  # too large for the codecs
         Layout.declare("x", (2**20, 2**10), np.float64, 2**18)
     layout = Layout.declare("x", (100_000, 1280), np.float32, None)
@@ -166,7 +156,7 @@ def test_size_of_blocks() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "-x", "naïve", "a b"])
-def test_bad_names(store: Store, recipe: Recipe, name: str) -> None:
+def test_bad_names(store, recipe, name):
     with pytest.raises(RecipeError, match="cannot be a name"):
         store.get_or_create(recipe, lambda writer: writer.put_array(name, np.zeros(1)))
     for bad in {name, f"{name}/x", "/x", "a/../b"} - {"a/b", "a/b/x"}:
@@ -174,7 +164,7 @@ def test_bad_names(store: Store, recipe: Recipe, name: str) -> None:
             store.get_or_create(recipe, lambda writer, bad=bad: writer.put_text(bad, ""))
 
 
-def test_big_endian_and_strided_values(store: Store, recipe: Recipe) -> None:
+def test_big_endian_and_strided_values(store, recipe):
     values = np.arange(24, dtype=">f4").reshape(4, 6)[::-1, ::2]
     artifact = store.get_or_create(recipe, lambda w: w.put_array("x", values)).artifact
     assert artifact.dtype("x") == np.dtype("<f4")
@@ -182,7 +172,7 @@ def test_big_endian_and_strided_values(store: Store, recipe: Recipe) -> None:
     assert bytes(raw_bytes(values)) == values.astype("<f4").tobytes()
 
 
-def test_block_notes_survive_and_are_not_published(store: Store, recipe: Recipe) -> None:
+def test_block_notes_survive_and_are_not_published(store, recipe):
     def create(writer: Writer) -> None:
         writer.array("x", shape=(4,), dtype=bool, rows_per_block=2)
         for block in (1, 0):
@@ -208,9 +198,7 @@ class TestNotesThatEveryBlockHas:
         write_block_note(writer.path, "of", block, value)
         write_block(writer.path, "x", block, np.full(2, value))
 
-    def test_a_note_that_is_lost_before_all_are_read_is_missed(
-        self, store: Store, recipe: Recipe
-    ) -> None:
+    def test_a_note_that_is_lost_before_all_are_read_is_missed(self, store, recipe):
         def create(writer: Writer) -> None:
             for block in self.begin(writer):
                 self.make(writer, block, 0)
@@ -223,7 +211,7 @@ class TestNotesThatEveryBlockHas:
         interrupted(store, recipe, lambda writer: seen.extend(self.begin(writer)))
         assert seen == [1]
 
-    def test_a_new_note_never_stands_for_an_old_chunk(self, store: Store, recipe: Recipe) -> None:
+    def test_a_new_note_never_stands_for_an_old_chunk(self, store, recipe):
         def all_but_a_note(writer: Writer) -> None:
             for block in self.begin(writer):
                 self.make(writer, block, 1)
@@ -245,7 +233,7 @@ class TestNotesThatEveryBlockHas:
         assert artifact.array("x").tolist() == [1, 1, 1, 1, 5, 5]
         assert artifact.run["block_notes"] == {"of": {"0": 1, "1": 1, "2": 5}}
 
-    def test_notes_that_nobody_asks_for_are_left_out(self, store: Store, recipe: Recipe) -> None:
+    def test_notes_that_nobody_asks_for_are_left_out(self, store, recipe):
         def create(writer: Writer) -> None:
             write_block_note(writer.path, "old", 0, 1)
             next((writer.path / "notes/old").iterdir()).write_text("damaged")
@@ -256,9 +244,7 @@ class TestNotesThatEveryBlockHas:
         assert list(run["block_notes"]) == ["of"]
         assert list(run["block_notes"]["of"]) == ["0", "1", "2"]
 
-    def test_a_worker_that_was_given_up_makes_nothing_anew(
-        self, store: Store, recipe: Recipe
-    ) -> None:
+    def test_a_worker_that_was_given_up_makes_nothing_anew(self, store, recipe):
         partial: list[Path] = []
 
         def create(writer: Writer) -> None:
@@ -274,9 +260,7 @@ class TestNotesThatEveryBlockHas:
         assert not partial[0].exists()
 
 
-def test_digest_is_computed_in_bounded_memory(
-    store: Store, recipe: Recipe, create: Callable[[Writer], None], tmp_path: Path
-) -> None:
+def test_digest_is_computed_in_bounded_memory(store, recipe, create, tmp_path):
     block_bytes, n_blocks = 2**20, 48
     block = np.random.default_rng(0).standard_normal((1, block_bytes // 8))
 

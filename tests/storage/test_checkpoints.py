@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from storage import Recipe, Store, StoreAccessError, Writer, files
+from storage import Recipe, StoreAccessError, Writer, files
 from storage.unfinished import load_checkpoint
 from tests.storage.artifacts import flip, interrupted, tree
 
@@ -27,7 +27,7 @@ def save(writer: Writer) -> None:
     writer.save_checkpoint("training", STATE)
 
 
-def test_the_last_checkpoint_is_found_and_not_published(store: Store) -> None:
+def test_the_last_checkpoint_is_found_and_not_published(store):
     interrupted(store, RECIPE, save)
     found: list[Any] = []
 
@@ -48,7 +48,7 @@ def test_the_last_checkpoint_is_found_and_not_published(store: Store) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "another file"])
-def test_a_damaged_checkpoint_is_as_good_as_none(store: Store, damage: str) -> None:
+def test_a_damaged_checkpoint_is_as_good_as_none(store, damage):
     partial = interrupted(store, RECIPE, save)
     (path,) = partial.glob("checkpoints/*")
     data = path.read_bytes()
@@ -62,7 +62,7 @@ def test_a_damaged_checkpoint_is_as_good_as_none(store: Store, damage: str) -> N
     store.get_or_create(RECIPE, go_on)
 
 
-def test_no_flipped_byte_of_a_checkpoint_passes(store: Store) -> None:
+def test_no_flipped_byte_of_a_checkpoint_passes(store):
     """Headers too, which the checksums of the format do not guard."""
     partial = interrupted(store, RECIPE, save)
     (path,) = partial.glob("checkpoints/*")
@@ -73,7 +73,7 @@ def test_no_flipped_byte_of_a_checkpoint_passes(store: Store) -> None:
         path.write_bytes(intact)
 
 
-def test_force_starts_anew(store: Store) -> None:
+def test_force_starts_anew(store):
     interrupted(store, RECIPE, save)
 
     def start(writer: Writer) -> None:
@@ -83,9 +83,7 @@ def test_force_starts_anew(store: Store) -> None:
     store.get_or_create(RECIPE, start, force=True)
 
 
-def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(store, monkeypatch):
     def full(stream: Any, **arrays: Any) -> None:
         stream.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -106,7 +104,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     store.get_or_create(RECIPE, create)
 
 
-def test_objects_are_refused(store: Store) -> None:
+def test_objects_are_refused(store):
     def create(writer: Writer) -> None:
         with pytest.raises(ValueError, match="pickle"):
             writer.save_checkpoint("training", {"labels": np.array([None], dtype=object)})

@@ -6,7 +6,6 @@ import errno
 import logging
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 
 from storage import (
-    Artifact,
     BlockError,
     DamagedArtifactError,
     Recipe,
@@ -72,7 +70,7 @@ def expected() -> np.ndarray:
 
 
 @pytest.mark.parametrize("stop", [0, 3, 5])
-def test_killed_run_is_resumed(store: Store, child: Callable[..., Any], stop: int) -> None:
+def test_killed_run_is_resumed(store, child, stop):
     process = child(WRITE_AND_STOP, store.root, stop)
     assert process.stdout.readline() == "stopped\n"
     process.kill()
@@ -96,9 +94,7 @@ def test_killed_run_is_resumed(store: Store, child: Callable[..., Any], stop: in
     assert store.verify() == []
 
 
-def test_of_two_processes_one_makes_it_and_the_other_waits(
-    store: Store, child: Callable[..., Any]
-) -> None:
+def test_of_two_processes_one_makes_it_and_the_other_waits(store, child):
     first = child(CREATE_WHEN_TOLD, store.root, "first")
     assert first.stdout.readline() == "creating\n"
     second = child(CREATE_WHEN_TOLD, store.root, "second")
@@ -108,7 +104,7 @@ def test_of_two_processes_one_makes_it_and_the_other_waits(
     assert (first.returncode, second.returncode) == (0, 0)
 
 
-def test_lock_of_a_killed_process_is_free(store: Store, child: Callable[..., Any]) -> None:
+def test_lock_of_a_killed_process_is_free(store, child):
     holder = child(CREATE_WHEN_TOLD, store.root, "killed")
     assert holder.stdout.readline() == "creating\n"
     holder.kill()
@@ -117,7 +113,7 @@ def test_lock_of_a_killed_process_is_free(store: Store, child: Callable[..., Any
     assert (outcome.cached, outcome.artifact.text("who.txt")) == (False, "next")
 
 
-def test_threads_exclude_each_other_too(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_threads_exclude_each_other_too(store, caplog):
     waiting, outcomes, made = threading.Event(), [], []
 
     class Announce(logging.Handler):
@@ -144,7 +140,7 @@ def test_threads_exclude_each_other_too(store: Store, caplog: pytest.LogCaptureF
     assert len(made) == 1
 
 
-def test_exception_leaves_the_blocks_and_nothing_published(store: Store, recipe: Recipe) -> None:
+def test_exception_leaves_the_blocks_and_nothing_published(store, recipe):
     def begin(writer: Writer) -> None:
         writer.array("x", shape=(4,), dtype="int64", rows_per_block=2)
         write_block(writer.path, "x", 1, np.array([2, 3]))
@@ -172,7 +168,7 @@ def test_exception_leaves_the_blocks_and_nothing_published(store: Store, recipe:
         {"shape": (4,), "dtype": "int64", "rows_per_block": 1},
     ],
 )
-def test_another_grid_starts_afresh(store: Store, recipe: Recipe, other: dict[str, Any]) -> None:
+def test_another_grid_starts_afresh(store, recipe, other):
     def begin(writer: Writer) -> None:
         writer.array("x", **other)
         values = np.zeros(other["rows_per_block"], other["dtype"])
@@ -190,7 +186,7 @@ def test_another_grid_starts_afresh(store: Store, recipe: Recipe, other: dict[st
     np.testing.assert_array_equal(artifact.array("x"), [5, 6, 5, 6])
 
 
-def test_unwritten_block_is_not_published(store: Store, recipe: Recipe) -> None:
+def test_unwritten_block_is_not_published(store, recipe):
     def create(writer: Writer) -> None:
         writer.array("x", shape=(6,), dtype="int64", rows_per_block=2)
         write_block(writer.path, "x", 0, np.zeros(2, np.int64))
@@ -201,9 +197,7 @@ def test_unwritten_block_is_not_published(store: Store, recipe: Recipe) -> None:
 
 
 @pytest.mark.parametrize("damage", ["flip", "truncate", "empty"])
-def test_block_damaged_before_publishing_is_caught_and_made_again(
-    store: Store, recipe: Recipe, damage: str
-) -> None:
+def test_block_damaged_before_publishing_is_caught_and_made_again(store, recipe, damage):
     made = []
 
     def create(writer: Writer) -> None:
@@ -226,9 +220,7 @@ def test_block_damaged_before_publishing_is_caught_and_made_again(
     np.testing.assert_array_equal(artifact.array("x"), [0, 7, 1, 7, 2, 7])
 
 
-def test_force_replaces_while_the_old_one_stays_readable(
-    store: Store, artifact: Artifact, recipe: Recipe, create: Callable[[Writer], None]
-) -> None:
+def test_force_replaces_while_the_old_one_stays_readable(store, artifact, recipe, create):
     before = artifact.array("features")
     assert artifact.run["notes"] == {"device": "cpu"}
 
@@ -245,7 +237,7 @@ def test_force_replaces_while_the_old_one_stays_readable(
     assert [path.name for path in (store.root / "features").iterdir()] == [recipe.key]
 
 
-def test_failed_force_leaves_the_old_one(store: Store, artifact: Artifact, recipe: Recipe) -> None:
+def test_failed_force_leaves_the_old_one(store, artifact, recipe):
     made = []
 
     def create(writer: Writer) -> None:
@@ -260,9 +252,7 @@ def test_failed_force_leaves_the_old_one(store: Store, artifact: Artifact, recip
     assert store.get_or_create(recipe, create).cached
 
 
-def test_reader_never_sees_a_gap_while_it_is_replaced(
-    store: Store, artifact: Artifact, recipe: Recipe, create: Callable[[Writer], None]
-) -> None:
+def test_reader_never_sees_a_gap_while_it_is_replaced(store, artifact, recipe, create):
     stop, errors, reads = threading.Event(), [], []
 
     def read() -> None:
@@ -283,13 +273,7 @@ def test_reader_never_sees_a_gap_while_it_is_replaced(
     assert reads
 
 
-def test_replacement_without_an_atomic_exchange(
-    store: Store,
-    artifact: Artifact,
-    recipe: Recipe,
-    create: Callable[[Writer], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_replacement_without_an_atomic_exchange(store, artifact, recipe, create, monkeypatch):
     monkeypatch.setattr(files, "_exchange", lambda first, second: False)
     assert not store.get_or_create(recipe, create, force=True).cached
     assert store.verify() == []
@@ -298,7 +282,7 @@ def test_replacement_without_an_atomic_exchange(
     assert not files._exchange(store.root, artifact.path)
 
 
-def test_a_file_is_replaced_by_one_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_replaced_by_one_rename(tmp_path, monkeypatch):
     path, seen = tmp_path / "x", []
     path.write_bytes(b"old")
     write_bytes = Path.write_bytes
@@ -315,12 +299,8 @@ def test_a_file_is_replaced_by_one_rename(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("way", ["new", "exchange", "two renames"])
 def test_all_is_flushed_before_it_is_published_and_its_new_name_after(
-    store: Store,
-    recipe: Recipe,
-    create: Callable[[Writer], None],
-    monkeypatch: pytest.MonkeyPatch,
-    way: str,
-) -> None:
+    store, recipe, create, monkeypatch, way
+):
     destination = store.path(recipe.reference)
     if way != "new":
         store.get_or_create(recipe, create)
@@ -354,9 +334,7 @@ def test_all_is_flushed_before_it_is_published_and_its_new_name_after(
     assert events[-2:] == ["published", destination.parent.stat().st_ino]
 
 
-def test_same_recipe_gives_the_same_bytes(
-    tmp_path: Path, artifact: Artifact, recipe: Recipe, create: Callable[[Writer], None]
-) -> None:
+def test_same_recipe_gives_the_same_bytes(tmp_path, artifact, recipe, create):
     other = Store(tmp_path / "other").get_or_create(recipe, create).artifact
     files_here = tree(artifact.path, without="run.json")
     assert len(files_here) == 18
@@ -368,8 +346,8 @@ def test_same_recipe_gives_the_same_bytes(
 )
 @pytest.mark.parametrize("target", [".c.", ".m.json.", "fsync"])
 def test_refusal_by_the_file_system_names_place_and_hint(
-    store: Store, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, number: int, target: str
-) -> None:
+    store, recipe, monkeypatch, number, target
+):
     open_path = Path.open
 
     def refuse(path: Path, mode: str = "r", *arguments: Any, **options: Any) -> Any:
@@ -396,9 +374,7 @@ def test_refusal_by_the_file_system_names_place_and_hint(
     assert store.get_or_create(recipe, create).artifact.array("x").tolist() == [0, 0, 0]
 
 
-def test_file_system_without_locks(
-    store: Store, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_system_without_locks(store, recipe, monkeypatch):
     def flock(descriptor: int, operation: int) -> None:
         if operation != files.fcntl.LOCK_UN:
             raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
@@ -408,7 +384,7 @@ def test_file_system_without_locks(
         store.get_or_create(recipe, lambda writer: None)
 
 
-def test_other_errors_of_the_file_system_pass(store: Store, recipe: Recipe) -> None:
+def test_other_errors_of_the_file_system_pass(store, recipe):
     def create(writer: Writer) -> None:
         Path("no such picture.png").read_bytes()
 

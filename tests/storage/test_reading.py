@@ -8,7 +8,6 @@ import os
 import pickle
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from storage import (
     Reference,
     Store,
     StoreError,
-    Writer,
 )
 from storage.files import sealed, sha256_of_file
 from tests.storage.artifacts import flip
@@ -49,7 +47,7 @@ print(outcome.cached, artifact.array("features").shape, artifact.rows("labels", 
 """
 
 
-def test_everything_comes_back(artifact: Artifact, contents: dict[str, np.ndarray]) -> None:
+def test_everything_comes_back(artifact, contents):
     for name, values in contents.items():
         read = artifact.array(name)
         assert read.dtype == values.dtype
@@ -63,7 +61,7 @@ def test_everything_comes_back(artifact: Artifact, contents: dict[str, np.ndarra
     assert artifact.n_bytes == sum(p.stat().st_size for p in artifact.path.rglob("*.*"))
 
 
-def test_recipe_comes_back(artifact: Artifact, recipe: Recipe, store: Store) -> None:
+def test_recipe_comes_back(artifact, recipe, store):
     assert artifact.recipe == recipe
     assert (artifact.version, artifact.parameters, artifact.inputs) == (
         "1",
@@ -76,7 +74,7 @@ def test_recipe_comes_back(artifact: Artifact, recipe: Recipe, store: Store) -> 
     assert repr(made) == f"Artifact('codes/{codes.key}')"
 
 
-def test_run_says_what_may_differ(artifact: Artifact) -> None:
+def test_run_says_what_may_differ(artifact):
     run = artifact.run
     assert run["notes"] == {"device": "cpu"}
     assert 0 <= run["seconds"] < 60
@@ -86,15 +84,13 @@ def test_run_says_what_may_differ(artifact: Artifact) -> None:
     assert "seconds" not in artifact.manifest
 
 
-def test_reading_writes_nothing(
-    store: Store, artifact: Artifact, child: Callable[..., Any]
-) -> None:
+def test_reading_writes_nothing(store, artifact, child):
     process = child(READ_ONLY, store.root, artifact.reference)
     assert process.communicate()[0] == "True (10, 3) [1] Übung 0 1\n"
     assert process.returncode == 0
 
 
-def test_a_store_without_artifacts_is_not_made(tmp_path: Path, recipe: Recipe) -> None:
+def test_a_store_without_artifacts_is_not_made(tmp_path, recipe):
     store = Store(tmp_path / "none")
     assert store.find(recipe.reference) is None
     assert list(store.artifacts()) == store.verify() == store.gc([]) == []
@@ -106,14 +102,14 @@ def test_a_store_without_artifacts_is_not_made(tmp_path: Path, recipe: Recipe) -
     assert repr(store) == f"Store({str(store.root)!r})"
 
 
-def test_unknown_name(artifact: Artifact) -> None:
+def test_unknown_name(artifact):
     with pytest.raises(KeyError, match=r"has no array 'codes', only .*'features'"):
         artifact.array("codes")
     with pytest.raises(KeyError, match=r"has no file 'features', only .*'history.json'"):
         artifact.bytes("features")
 
 
-def test_every_flipped_byte_of_a_chunk_is_caught(artifact: Artifact) -> None:
+def test_every_flipped_byte_of_a_chunk_is_caught(artifact):
     rng = np.random.default_rng(0)
     intact = artifact.array("features")
     for block in range(3):
@@ -136,7 +132,7 @@ def read_all(artifact: Artifact) -> None:
         (artifact.array if name in artifact.manifest["arrays"] else artifact.bytes)(name)
 
 
-def test_flipped_bits_anywhere_are_found_and_named(store: Store, artifact: Artifact) -> None:
+def test_flipped_bits_anywhere_are_found_and_named(store, artifact):
     rng = np.random.default_rng(1)
     paths = sorted(path for path in artifact.path.rglob("*") if path.is_file())
     assert {"zarr.json", "manifest.json", "run.json"} < {path.name for path in paths}
@@ -168,7 +164,7 @@ def test_flipped_bits_anywhere_are_found_and_named(store: Store, artifact: Artif
         "arrays/features/c.1.0",
     ],
 )
-def test_missing_file_is_named(store: Store, artifact: Artifact, inside: str) -> None:
+def test_missing_file_is_named(store, artifact, inside):
     path = artifact.path / inside
     path.unlink()
     problems = store.verify([artifact.reference])
@@ -192,14 +188,7 @@ def test_missing_file_is_named(store: Store, artifact: Artifact, inside: str) ->
     ],
 )
 @pytest.mark.parametrize("name", ["c.1.0", "history.json", "manifest.json"])
-def test_disk_that_cannot_be_read(
-    store: Store,
-    artifact: Artifact,
-    monkeypatch: pytest.MonkeyPatch,
-    number: int,
-    error: type[Exception],
-    name: str,
-) -> None:
+def test_disk_that_cannot_be_read(store, artifact, monkeypatch, number, error, name):
     read_bytes = Path.read_bytes
 
     def fail(path: Path) -> bytes:
@@ -218,9 +207,7 @@ def test_disk_that_cannot_be_read(
     assert store.verify() == []
 
 
-def test_what_cannot_be_imported_is_no_damage(
-    store: Store, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_imported_is_no_damage(store, artifact, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "numcodecs", None)
         with pytest.raises(ImportError):
@@ -228,7 +215,7 @@ def test_what_cannot_be_imported_is_no_damage(
     assert store.verify() == []
 
 
-def test_chunk_in_the_wrong_place_is_caught(store: Store, artifact: Artifact) -> None:
+def test_chunk_in_the_wrong_place_is_caught(store, artifact):
     folder = artifact.path / "arrays" / "features"
     shutil.copy(folder / "c.0.0", folder / "c.1.0")  # intact by its own crc32c
     with pytest.raises(DamagedArtifactError, match=r"'features'.*not those that were published"):
@@ -237,7 +224,7 @@ def test_chunk_in_the_wrong_place_is_caught(store: Store, artifact: Artifact) ->
     assert problem.name == "features"
 
 
-def test_altered_and_additional_files(store: Store, artifact: Artifact) -> None:
+def test_altered_and_additional_files(store, artifact):
     (artifact.path / "files" / "history.json").write_text("{}")
     with pytest.raises(DamagedArtifactError, match=r"file 'history.json': .* was altered"):
         artifact.json("history.json")
@@ -245,7 +232,7 @@ def test_altered_and_additional_files(store: Store, artifact: Artifact) -> None:
     assert [problem.name for problem in store.verify()] == ["history.json", "arrays/labels/c.9"]
 
 
-def test_renamed_folder_is_caught(store: Store, artifact: Artifact) -> None:
+def test_renamed_folder_is_caught(store, artifact):
     other = Reference("features", "0" * 32)
     artifact.path.rename(store.path(other))
     with pytest.raises(DamagedArtifactError, match=f"belongs to {artifact.reference}"):
@@ -254,7 +241,7 @@ def test_renamed_folder_is_caught(store: Store, artifact: Artifact) -> None:
     assert problem.reference == other
 
 
-def test_manifest_that_is_valid_json_of_another_kind(store: Store, artifact: Artifact) -> None:
+def test_manifest_that_is_valid_json_of_another_kind(store, artifact):
     for text in ("[]", "null", '{"sha256": 1}', json.dumps({**artifact.manifest})):
         (artifact.path / "manifest.json").write_text(text)
         with pytest.raises(DamagedArtifactError, match=r"manifest.json is not as it was"):
@@ -281,9 +268,7 @@ def _big_endian(metadata: dict[str, Any]) -> None:
     ],
     ids=["shape", "type", "chunks", "no codecs", "other codec", "order of bytes"],
 )
-def test_metadata_of_another_array_is_caught(
-    store: Store, artifact: Artifact, change: Callable[[dict[str, Any]], Any]
-) -> None:
+def test_metadata_of_another_array_is_caught(store, artifact, change):
     # As if a run.json had been sealed over it: the manifest still says what the array is.
     file = artifact.path / "arrays/labels/zarr.json"
     metadata = json.loads(file.read_text())
@@ -298,8 +283,8 @@ def test_metadata_of_another_array_is_caught(
 
 
 def test_get_or_create_refuses_a_damaged_artifact_and_force_mends_it(
-    store: Store, artifact: Artifact, recipe: Recipe, create: Callable[[Writer], None]
-) -> None:
+    store, artifact, recipe, create
+):
     (artifact.path / "manifest.json").write_text("{}")
     with pytest.raises(DamagedArtifactError, match="--force features"):
         store.get_or_create(recipe, create)
@@ -307,7 +292,7 @@ def test_get_or_create_refuses_a_damaged_artifact_and_force_mends_it(
     assert store.verify() == []
 
 
-def test_errors_travel_between_processes() -> None:
+def test_errors_travel_between_processes():
     for kind in StoreError.__subclasses__():
         error = pickle.loads(pickle.dumps(kind("what and where")))
         assert type(error) is kind

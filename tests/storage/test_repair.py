@@ -50,7 +50,7 @@ def contents(artifact: Artifact) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def blocks(store: Store) -> Artifact:
+def blocks(store) -> Artifact:
     return store.get_or_create(RECIPE, Blocks()).artifact
 
 
@@ -58,7 +58,7 @@ def chunk(artifact: Artifact, name: str, block: int) -> Path:
     return artifact.path / "arrays" / name / f"c.{block}.0"
 
 
-def test_only_broken_blocks_are_made_again(store: Store, blocks: Artifact) -> None:
+def test_only_broken_blocks_are_made_again(store, blocks):
     before, run = contents(blocks), blocks.run
     flip(chunk(blocks, "x", 1))
     chunk(blocks, "y", 3).unlink()
@@ -76,7 +76,7 @@ def test_only_broken_blocks_are_made_again(store: Store, blocks: Artifact) -> No
 
 
 @pytest.mark.parametrize("name", ["files/skipped.json", "arrays/sum/c.0"])
-def test_what_is_no_block_costs_no_block(store: Store, blocks: Artifact, name: str) -> None:
+def test_what_is_no_block_costs_no_block(store, blocks, name):
     before = contents(blocks)
     flip(blocks.path / name)
     (repair,) = store.repair([RECIPE.reference])
@@ -86,9 +86,7 @@ def test_what_is_no_block_costs_no_block(store: Store, blocks: Artifact, name: s
     assert create.made == []
 
 
-def test_an_intact_chunk_in_the_wrong_place_costs_its_array(
-    store: Store, blocks: Artifact
-) -> None:
+def test_an_intact_chunk_in_the_wrong_place_costs_its_array(store, blocks):
     before = contents(blocks)
     shutil.copy(chunk(blocks, "x", 0), chunk(blocks, "x", 1))
     (repair,) = store.repair()
@@ -97,7 +95,7 @@ def test_an_intact_chunk_in_the_wrong_place_costs_its_array(
 
 
 @pytest.mark.parametrize("damage", ["stray", "altered", "missing"])
-def test_what_can_be_mended_at_once(store: Store, blocks: Artifact, damage: str) -> None:
+def test_what_can_be_mended_at_once(store, blocks, damage):
     before = contents(blocks)
     metadata = blocks.path / "arrays/x/zarr.json"
     if damage == "stray":
@@ -114,7 +112,7 @@ def test_what_can_be_mended_at_once(store: Store, blocks: Artifact, damage: str)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "run.json"])
-def test_without_its_documents_it_is_removed(store: Store, blocks: Artifact, name: str) -> None:
+def test_without_its_documents_it_is_removed(store, blocks, name):
     before = contents(blocks)
     flip(blocks.path / name)
     assert store.repair() == [(RECIPE.reference, None, False)]
@@ -124,9 +122,7 @@ def test_without_its_documents_it_is_removed(store: Store, blocks: Artifact, nam
     assert create.made == list(range(N_BLOCKS))
 
 
-def test_other_chunks_of_the_same_values_are_no_difference(
-    store: Store, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_other_chunks_of_the_same_values_are_no_difference(store, caplog):
     class InChunks(Blocks):
         """Cuts the array that is put whole otherwise."""
 
@@ -148,7 +144,7 @@ def test_other_chunks_of_the_same_values_are_no_difference(
     assert "came out differently" not in caplog.text
 
 
-def test_what_was_not_made_in_blocks_is_removed(store: Store, blocks: Artifact) -> None:
+def test_what_was_not_made_in_blocks_is_removed(store, blocks):
     recipe = Recipe("codes", "1", {}, {"features": RECIPE.reference})
     codes = store.get_or_create(recipe, lambda w: w.put_array("codes", np.arange(9.0))).artifact
     flip(codes.path / "arrays/codes/c.0")
@@ -157,7 +153,7 @@ def test_what_was_not_made_in_blocks_is_removed(store: Store, blocks: Artifact) 
     assert [artifact.reference for artifact in store.artifacts()] == [blocks.reference]
 
 
-def test_an_unfinished_one_gives_way_to_what_is_repaired(store: Store, blocks: Artifact) -> None:
+def test_an_unfinished_one_gives_way_to_what_is_repaired(store, blocks):
     before = contents(blocks)
 
     def begin(writer: Writer) -> None:
@@ -172,9 +168,7 @@ def test_an_unfinished_one_gives_way_to_what_is_repaired(store: Store, blocks: A
     assert create.made == [2]
 
 
-def test_other_values_than_before_are_told(
-    store: Store, blocks: Artifact, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_other_values_than_before_are_told(store, blocks, caplog):
     chunk(blocks, "x", 2).unlink()
     store.repair()
     with caplog.at_level(logging.WARNING, "storage.repair"):
@@ -185,9 +179,7 @@ def test_other_values_than_before_are_told(
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-def test_a_kill_between_sealing_and_publishing(
-    store: Store, monkeypatch: pytest.MonkeyPatch, damaged: bool
-) -> None:
+def test_a_kill_between_sealing_and_publishing(store, monkeypatch, damaged):
     def killed(folder: Path, *arguments: object) -> None:
         if damaged:
             flip(folder / "arrays/y/c.1.0")
@@ -207,7 +199,7 @@ def test_a_kill_between_sealing_and_publishing(
 
 
 @pytest.mark.parametrize("damage", ["note", "no note", "chunk"])
-def test_damage_to_what_a_killed_call_left(store: Store, damage: str) -> None:
+def test_damage_to_what_a_killed_call_left(store, damage):
     partial = interrupted(store, RECIPE, Blocks())
     note = partial / "notes/skipped/2.note"
     create = Blocks()

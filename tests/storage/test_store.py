@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from storage import (
-    Artifact,
     DamagedArtifactError,
     Recipe,
     RecipeError,
@@ -37,7 +34,7 @@ def make(store: Store, stage: str, number: int, **inputs: Reference) -> Referenc
     return recipe.reference
 
 
-def test_artifacts_are_listed_by_stage_and_key(store: Store) -> None:
+def test_artifacts_are_listed_by_stage_and_key(store):
     made = [make(store, stage, n) for stage in ("b", "a") for n in range(3)]
     (store.root / "b" / "notes.txt").write_text("not an artifact")
     (store.root / "Own folder").mkdir()
@@ -49,7 +46,7 @@ def test_artifacts_are_listed_by_stage_and_key(store: Store) -> None:
         list(store.artifacts("../b"))
 
 
-def test_resolve(store: Store) -> None:
+def test_resolve(store):
     references = [make(store, "table", n) for n in range(17)]  # two keys share their first digit
     alone = make(store, "codes", 0)
     for reference in [*references, alone]:
@@ -72,13 +69,13 @@ def test_resolve(store: Store) -> None:
     [("f" * 32, None), ("", None), ("table/", None), ("x", None), ("codes/{key}", None),
      ("table/{key}", "codes"), ("{key}", "codes"), ("table/{key}0", None), ("/", "table")],
 )  # fmt: skip
-def test_resolve_what_is_not_there(store: Store, text: str, stage: str | None) -> None:
+def test_resolve_what_is_not_there(store, text, stage):
     text = text.format(key=make(store, "table", 0).key)
     with pytest.raises(UnknownReferenceError, match=r"names no (codes |table )?artifact in"):
         store.resolve(text, stage)
 
 
-def test_gc_keeps_what_is_kept_and_what_it_was_made_from(store: Store) -> None:
+def test_gc_keeps_what_is_kept_and_what_it_was_made_from(store):
     table = make(store, "table", 0)
     features = make(store, "features", 0, table=table)
     split = make(store, "split", 0, table=table)
@@ -100,9 +97,7 @@ def test_gc_keeps_what_is_kept_and_what_it_was_made_from(store: Store) -> None:
     assert len(store.gc([])) == 4
 
 
-def test_gc_does_not_touch_a_store_that_a_run_uses(
-    store: Store, child: Callable[..., Any]
-) -> None:
+def test_gc_does_not_touch_a_store_that_a_run_uses(store, child):
     reference = make(store, "table", 0)
     run = child(HOLD, store.root)
     assert run.stdout.readline() == "running\n"
@@ -114,7 +109,7 @@ def test_gc_does_not_touch_a_store_that_a_run_uses(
     assert store.gc([]) == [store.path(reference)]
 
 
-def test_gc_during_creation_is_refused_and_harmless(store: Store) -> None:
+def test_gc_during_creation_is_refused_and_harmless(store):
     table = make(store, "table", 0)
     recipe = Recipe("features", "1", {}, {"table": table})
 
@@ -127,7 +122,7 @@ def test_gc_during_creation_is_refused_and_harmless(store: Store) -> None:
     assert store.find(table) is not None
 
 
-def test_gc_stops_at_a_damaged_artifact_to_keep(store: Store) -> None:
+def test_gc_stops_at_a_damaged_artifact_to_keep(store):
     table, other = make(store, "table", 0), make(store, "table", 1)
     (store.path(table) / "manifest.json").write_text("{}")
     with pytest.raises(DamagedArtifactError, match=r"manifest.json"):
@@ -135,14 +130,12 @@ def test_gc_stops_at_a_damaged_artifact_to_keep(store: Store) -> None:
     assert store.path(other).is_dir()
 
 
-def test_runs_share_the_store(store: Store, artifact: Artifact) -> None:
+def test_runs_share_the_store(store, artifact):
     with store.in_use(), store.in_use():
         assert make(store, "table", 0)
 
 
-def test_artifact_collected_while_it_is_looked_for(
-    store: Store, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_artifact_collected_while_it_is_looked_for(store, artifact, monkeypatch):
     read_bytes = Path.read_bytes
 
     def gone(path: Path) -> bytes:

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +62,7 @@ print(made, cached, (artifact.array("x") == values).all(), store.verify())
 """
 
 
-def test_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk(tmp_path):
     """A real one, in a mount of its own."""
     mount = f"mount -t tmpfs -o size=400k tmpfs {tmp_path} && exec '{sys.executable}' -c \"$0\" ."
     if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
@@ -89,9 +88,7 @@ def make(store: Store, recipe: Recipe) -> Artifact:
     return store.get_or_create(recipe, lambda w: w.put_array("x", np.arange(9.0))).artifact
 
 
-def test_collecting_makes_room_where_there_is_none(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_collecting_makes_room_where_there_is_none(store, monkeypatch):
     garbage, kept = make(store, GARBAGE), make(store, BLOCKS)
     mkdir = Path.mkdir
 
@@ -106,7 +103,7 @@ def test_collecting_makes_room_where_there_is_none(
     assert store.verify() == []
 
 
-def test_a_file_that_vanishes_while_the_folder_is_flushed(tmp_path: Path) -> None:
+def test_a_file_that_vanishes_while_the_folder_is_flushed(tmp_path):
     """A worker that was given up may write its block once more."""
     (tmp_path / "gone").symlink_to("nowhere")
     (tmp_path / "here").write_text("x")
@@ -140,7 +137,7 @@ for what in ("make", "repair", "collect"):
 
 
 @pytest.mark.parametrize("locks", [True, False], ids=["locks", "no locks"])
-def test_a_store_that_may_only_be_read(tmp_path: Path, locks: bool) -> None:
+def test_a_store_that_may_only_be_read(tmp_path, locks):
     # Not below tmp_path, which other users may not enter.
     folder = Path(f"/var/tmp/cppcl-{os.getpid()}-{tmp_path.name}")
     store = Store(folder / "store")
@@ -168,9 +165,7 @@ def test_a_store_that_may_only_be_read(tmp_path: Path, locks: bool) -> None:
     assert done.stdout.splitlines() == expected, done.stderr
 
 
-def test_a_store_goes_on_where_it_is_copied_to(
-    store: Store, tmp_path: Path, recipe: Recipe, create: Callable[[Writer], None]
-) -> None:
+def test_a_store_goes_on_where_it_is_copied_to(store, tmp_path, recipe, create):
     artifact = store.get_or_create(recipe, create).artifact
 
     def begin(writer: Writer) -> None:
@@ -194,9 +189,7 @@ def test_a_store_goes_on_where_it_is_copied_to(
     assert copy.gc([recipe.reference]) == [made.path]
 
 
-def test_a_copy_that_was_cut_short_is_not_read_and_can_be_mended(
-    store: Store, tmp_path: Path, recipe: Recipe, create: Callable[[Writer], None]
-) -> None:
+def test_a_copy_that_was_cut_short_is_not_read_and_can_be_mended(store, tmp_path, recipe, create):
     """The manifest may be among the first files to arrive."""
     artifact = store.get_or_create(recipe, create).artifact
     whole = sorted(path for path in artifact.path.rglob("*") if path.is_file())
@@ -215,9 +208,7 @@ def test_a_copy_that_was_cut_short_is_not_read_and_can_be_mended(
         assert copy.verify() == []
 
 
-def test_a_clock_that_jumps_changes_nothing(
-    store: Store, tmp_path: Path, recipe: Recipe, create: Callable[[Writer], None]
-) -> None:
+def test_a_clock_that_jumps_changes_nothing(store, tmp_path, recipe, create):
     artifact = store.get_or_create(recipe, create).artifact
     for second in (0, 2**31 + 5):
         for path in [artifact.path, *artifact.path.rglob("*")]:

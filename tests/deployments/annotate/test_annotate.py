@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,18 +22,14 @@ from tests.deployments.annotate.annotating import (
 
 
 class TestAsking:
-    def test_the_start_page_has_the_instruction_and_what_is_asked(
-        self, browser: Any, annotated: Any
-    ) -> None:
+    def test_the_start_page_has_the_instruction_and_what_is_asked(self, browser, annotated):
         page = browser.get("/").text
         assert "easy ones have more details" in page
         assert "little clutter" in page
         assert f"<td>{len(annotated.modalities['sketch'].proposals)}</td>" in page
         assert '<label for="annotator">' in page
 
-    def test_proposals_come_first_in_their_order_then_what_is_least_sure(
-        self, browser: Any, annotated: Any
-    ) -> None:
+    def test_proposals_come_first_in_their_order_then_what_is_least_sure(self, browser, annotated):
         side = annotated.modalities["sketch"]
         asked = answer_all(browser, "Ada", lambda shown: "a")
         ids = [sample.id for sample in side.samples]
@@ -48,13 +42,13 @@ class TestAsking:
         labels = {sample.id: sample.label for sample in side.samples}
         assert all(len({labels[name] for name in pair}) == 1 for pair in found)
 
-    def test_a_reload_shows_the_same_pair(self, browser: Any) -> None:
+    def test_a_reload_shows_the_same_pair(self, browser):
         first = ask(browser, "Ada")
         assert ask(browser, "Ada") == first
         assert first is not None
         assert ask(browser, "Ada", "image") != first
 
-    def test_two_annotators_are_not_shown_the_same_pair(self, browser: Any) -> None:
+    def test_two_annotators_are_not_shown_the_same_pair(self, browser):
         mine, theirs = ask(browser, "Ada"), ask(browser, "Bo")
         assert mine
         assert theirs
@@ -65,15 +59,15 @@ class TestAsking:
             assert mine
             assert pair_of(mine) != pair_of(theirs)
 
-    def test_a_pair_that_someone_left_is_asked_again(self, browser: Any, session: Any) -> None:
+    def test_a_pair_that_someone_left_is_asked_again(self, browser, session):
         left = ask(browser, "Ada")
         session.now = 299.0
-        assert pair_of(ask(browser, "Bo")) != pair_of(left)  # type: ignore[arg-type]
+        assert pair_of(ask(browser, "Bo")) != pair_of(left)
         session.now = 301.0
         assert ask(browser, "Cy") is not None
-        assert pair_of(ask(browser, "Cy")) == pair_of(left)  # type: ignore[arg-type]
+        assert pair_of(ask(browser, "Cy")) == pair_of(left)
 
-    def test_every_fifth_question_is_one_that_someone_answered(self, browser: Any) -> None:
+    def test_every_fifth_question_is_one_that_someone_answered(self, browser):
         first = ask(browser, "Ada")
         assert first
         answer(browser, "Ada", first)
@@ -86,7 +80,7 @@ class TestAsking:
         assert found[4] == pair_of(first)
         assert pair_of(first) not in found[:4]
 
-    def test_sides_are_drawn_for_every_annotator(self, browser: Any, annotated: Any) -> None:
+    def test_sides_are_drawn_for_every_annotator(self, browser, annotated):
         rows = {sample.id: k for k, sample in enumerate(annotated.modalities["sketch"].samples)}
         lower = []
         for number in range(40):
@@ -96,7 +90,7 @@ class TestAsking:
             answer(browser, f"annotator {number}", shown)
         assert 8 < sum(lower) < 32
 
-    def test_agreement_and_times_are_shown(self, browser: Any) -> None:
+    def test_agreement_and_times_are_shown(self, browser):
         answer_all(browser, "Ada", lambda shown: "a" if shown["left"] < shown["right"] else "b")
         answer_all(browser, "Bo", lambda shown: "a" if shown["left"] < shown["right"] else "b")
         page = browser.get("/").text
@@ -105,7 +99,7 @@ class TestAsking:
         done = browser.get("/ask", params={"annotator": "Ada", "modality": "sketch"}).text
         assert "No pair is left to ask you about" in done
 
-    def test_without_the_script_an_answer_leads_to_the_next_page(self, browser: Any) -> None:
+    def test_without_the_script_an_answer_leads_to_the_next_page(self, browser):
         shown = ask(browser, "Ada L")
         assert shown
         form = {"annotator": "Ada L", "modality": "sketch", "easier": "skip", "seconds": ""}
@@ -116,7 +110,7 @@ class TestAsking:
 
 
 class TestKeeping:
-    def test_an_answer_is_kept_as_it_was_given(self, browser: Any) -> None:
+    def test_an_answer_is_kept_as_it_was_given(self, browser):
         shown = ask(browser, "Ada")
         assert shown
         state = answer(browser, "Ada", shown, "b").json()
@@ -138,7 +132,7 @@ class TestKeeping:
             "seconds": "1.5",
         }
 
-    def test_the_same_answer_twice_is_one_and_another_is_refused(self, browser: Any) -> None:
+    def test_the_same_answer_twice_is_one_and_another_is_refused(self, browser):
         shown = ask(browser, "Ada")
         assert shown
         assert answer(browser, "Ada", shown, "a").status_code == 200
@@ -151,13 +145,13 @@ class TestKeeping:
         assert answer(browser, "Bo", shown, "b").status_code == 200
         assert [row["easier"] for row in exported(browser)] == ["a", "b"]
 
-    def test_undo_takes_back_one_after_the_other_and_asks_again(self, browser: Any) -> None:
+    def test_undo_takes_back_one_after_the_other_and_asks_again(self, browser):
         asked = []
         for easier in ("a", "skip", "b"):
             shown = ask(browser, "Ada")
             asked.append(shown)
-            answer(browser, "Ada", shown, easier)  # type: ignore[arg-type]
-        answer(browser, "Bo", ask(browser, "Bo"))  # type: ignore[arg-type]
+            answer(browser, "Ada", shown, easier)
+        answer(browser, "Bo", ask(browser, "Bo"))
         who = {"annotator": "Ada", "modality": "sketch"}
         for shown in reversed(asked):
             found = browser.post("/undo", data=who, headers=JSON).json()["question"]
@@ -169,7 +163,7 @@ class TestKeeping:
         image = who | {"modality": "image", "annotator": "Bo"}
         assert browser.post("/undo", data=image).status_code == 409
 
-    def test_many_at_once_lose_nothing(self, session: Any, database: Any) -> None:
+    def test_many_at_once_lose_nothing(self, session, database):
         def work(annotator: str) -> list[tuple[str, str, str]]:
             given = []
             for number in range(12):
@@ -187,21 +181,19 @@ class TestKeeping:
             assert [(a.sample_a, a.sample_b, a.easier) for a in kept] == given[name]
 
     @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-    def test_curricula_read_what_is_exported(
-        self, kind: str, browser: Any, annotated: Any, tmp_path: Path
-    ) -> None:
+    def test_curricula_read_what_is_exported(self, kind, browser, annotated, tmp_path):
         answer_all(browser, "Ada", lambda shown: "a")
         shown = ask(browser, "Ada", "image")
-        answer(browser, "Ada", shown, "b", modality="image")  # type: ignore[arg-type]
+        answer(browser, "Ada", shown, "b", modality="image")
         path = tmp_path / f"answers.{kind}"
         for query, n in (({}, 19), ({"modality": "sketch"}, 18), ({"modality": "image"}, 1)):
             path.write_bytes(browser.get(f"/answers.{kind}", params=query).content)
             assert len(read_answers(path)) == n
         ids = [sample.id for sample in annotated.modalities["image"].samples]
         (pair,) = pairs_from_answers(read_answers(path), ids).pairs.pairs
-        assert [ids[row] for row in pair] == [shown["left"], shown["right"]]  # type: ignore[index]
+        assert [ids[row] for row in pair] == [shown["left"], shown["right"]]
 
-    def test_what_cannot_be_kept_is_not_acknowledged(self, browser: Any, database: Any) -> None:
+    def test_what_cannot_be_kept_is_not_acknowledged(self, browser, database):
         shown = ask(browser, "Ada")
         assert shown
         run = database._connection.execute
@@ -220,9 +212,7 @@ class TestKeeping:
         assert answer(browser, f"annotator {number}", shown).status_code == 200
         assert len(exported(browser)) == len(statuses)
 
-    def test_a_file_that_another_program_holds_is_told(
-        self, browser: Any, database: Any, tmp_path: Path
-    ) -> None:
+    def test_a_file_that_another_program_holds_is_told(self, browser, database, tmp_path):
         shown = ask(browser, "Ada")
         assert shown
         database._connection.execute("PRAGMA busy_timeout = 20")
@@ -235,9 +225,7 @@ class TestKeeping:
         other.close()
         assert answer(browser, "Ada", shown).status_code == 200
 
-    def test_what_nobody_foresaw_is_answered_as_safely(
-        self, browser: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_what_nobody_foresaw_is_answered_as_safely(self, browser, monkeypatch):
         from deployments.annotate.session import Session
 
         monkeypatch.setattr(Session, "question", lambda *_: 1 / 0)
@@ -247,7 +235,7 @@ class TestKeeping:
         assert "default-src 'none'" in response.headers["content-security-policy"]
         assert response.headers["cache-control"] == "no-store"
 
-    def test_the_script_may_ask_what_is_next(self, browser: Any) -> None:
+    def test_the_script_may_ask_what_is_next(self, browser):
         shown = ask(browser, "Ada")
         who = {"annotator": "Ada", "modality": "sketch"}
         found = browser.get("/ask", params=who, headers=JSON).json()
@@ -255,9 +243,7 @@ class TestKeeping:
 
 
 class TestImporting:
-    def test_what_was_exported_comes_back_whole(
-        self, browser: Any, open_browser: Any, annotated: Any, tmp_path: Path
-    ) -> None:
+    def test_what_was_exported_comes_back_whole(self, browser, open_browser, annotated, tmp_path):
         from deployments.annotate.database import AnswerDatabase
         from deployments.annotate.session import Session
 
@@ -271,11 +257,11 @@ class TestImporting:
             }
             file = tmp_path / f"{kind}.sqlite"
             other = Session(annotated, AnswerDatabase(file, "shapes", annotated.modality_of))
-            assert other.take_in(text, kind).n_new == 18  # type: ignore[arg-type]
-            assert other.export(kind) == text  # type: ignore[arg-type]
+            assert other.take_in(text, kind).n_new == 18
+            assert other.export(kind) == text
             other.database.close()
 
-    def test_lines_are_reported_one_by_one(self, browser: Any, annotated: Any) -> None:
+    def test_lines_are_reported_one_by_one(self, browser, annotated):
         s, t, u = (sample.id for sample in annotated.modalities["sketch"].samples[:3])
         image = annotated.modalities["image"].samples[0].id
         lines = [
@@ -296,18 +282,16 @@ class TestImporting:
             assert word in problem
         assert [row["annotator"] for row in exported(browser)] == ["Ada", "Bo"]
 
-    def test_imported_answers_count_and_are_not_taken_back(
-        self, browser: Any, annotated: Any
-    ) -> None:
+    def test_imported_answers_count_and_are_not_taken_back(self, browser, annotated):
         side = annotated.modalities["sketch"]
         a, b = (side.samples[row].id for row in side.proposals[0])
         table = f"sample_a,sample_b,easier,annotator\n{a},{b},a,Ada\n"
         assert browser.post("/import?kind=csv", content=table).json()["n_new"] == 1
-        assert pair_of(ask(browser, "Ada")) != {a, b}  # type: ignore[arg-type]
+        assert pair_of(ask(browser, "Ada")) != {a, b}
         who = {"annotator": "Ada", "modality": "sketch"}
         assert browser.post("/undo", data=who).status_code == 409
 
-    def test_a_file_of_another_kind_is_refused(self, browser: Any) -> None:
+    def test_a_file_of_another_kind_is_refused(self, browser):
         for query, content, word in (
             ("kind=csv", b"a,b\n1,2\n", "lacks the columns"),
             ("kind=csv", b"\xff\xfe", "UTF-8"),

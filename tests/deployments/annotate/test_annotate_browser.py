@@ -7,7 +7,6 @@ import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def serve(session: Any) -> Iterator[Callable[..., Any]]:
+def serve(session) -> Iterator[Callable[..., Any]]:
     """Start a server of the session on a port, in a thread; ends it after the test."""
     import uvicorn
 
@@ -80,7 +79,7 @@ def serve(session: Any) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture(params=SCREENS)
-def page(request: pytest.FixtureRequest, chromium: Any) -> Iterator[Any]:
+def page(request, chromium) -> Iterator[Any]:
     """Page as wide as a desktop, light, or as a phone, dark; nothing wrong is logged."""
     with opened(chromium, request.param) as made:
         yield made
@@ -104,7 +103,7 @@ def shown(page: Any) -> tuple[str, str]:
     return page.input_value("[name=left]"), page.input_value("[name=right]")
 
 
-def test_keys_answer_skip_and_undo(page: Any, serve: Any, database: Any) -> None:
+def test_keys_answer_skip_and_undo(page, serve, database):
     port, _ = serve()
     begin(page, port)
     expected = []
@@ -120,7 +119,7 @@ def test_keys_answer_skip_and_undo(page: Any, serve: Any, database: Any) -> None
     assert page.inner_text("#mine") == "2"
 
 
-def test_pictures_are_buttons(page: Any, serve: Any, database: Any) -> None:
+def test_pictures_are_buttons(page, serve, database):
     port, _ = serve()
     begin(page, port)
     with page.expect_response("**/answer"):
@@ -131,7 +130,7 @@ def test_pictures_are_buttons(page: Any, serve: Any, database: Any) -> None:
         assert page.get_by_role("button", name=name).is_enabled()
 
 
-def test_nothing_is_wider_than_the_screen(page: Any, serve: Any) -> None:
+def test_nothing_is_wider_than_the_screen(page, serve):
     port, _ = serve()
     wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     for width in (page.viewport_size["width"], 320):
@@ -145,7 +144,7 @@ def test_nothing_is_wider_than_the_screen(page: Any, serve: Any) -> None:
         assert left["x"] + left["width"] < right["x"]
 
 
-def test_axe_finds_no_fault(page: Any, serve: Any, session: Any) -> None:
+def test_axe_finds_no_fault(page, serve, session):
     port, _ = serve()
     begin(page, port)
     assert accessibility_faults(page) == ""
@@ -161,9 +160,7 @@ def test_axe_finds_no_fault(page: Any, serve: Any, session: Any) -> None:
     assert accessibility_faults(page) == ""
 
 
-def test_an_answer_that_is_not_kept_is_told_and_can_be_given_again(
-    page: Any, serve: Any, database: Any
-) -> None:
+def test_an_answer_that_is_not_kept_is_told_and_can_be_given_again(page, serve, database):
     port, stop = serve()
     begin(page, port)
     before = shown(page)
@@ -178,9 +175,7 @@ def test_an_answer_that_is_not_kept_is_told_and_can_be_given_again(
     assert [(a.sample_a, a.sample_b) for a in database.answers()] == [before]
 
 
-def test_only_a_skip_counts_while_a_picture_cannot_be_shown(
-    page: Any, serve: Any, database: Any
-) -> None:
+def test_only_a_skip_counts_while_a_picture_cannot_be_shown(page, serve, database):
     port, _ = serve()
     page.route("**/picture?*", lambda route: route.abort(), times=1)
     begin(page, port)
@@ -194,7 +189,7 @@ def test_only_a_skip_counts_while_a_picture_cannot_be_shown(
     assert [(*before, "skip"), "b"] == [kept[0], kept[1][2]]
 
 
-def test_a_file_is_imported(page: Any, serve: Any, annotated: Any, tmp_path: Path) -> None:
+def test_a_file_is_imported(page, serve, annotated, tmp_path):
     port, _ = serve()
     s, t = (sample.id for sample in annotated.modalities["sketch"].samples[:2])
     file = tmp_path / "answers.csv"
@@ -207,9 +202,7 @@ def test_a_file_is_imported(page: Any, serve: Any, annotated: Any, tmp_path: Pat
     assert "line 3: '<b>gone</b>' is no sample" in said
 
 
-def test_what_was_answered_in_another_window_is_told_and_passed(
-    page: Any, serve: Any, session: Any
-) -> None:
+def test_what_was_answered_in_another_window_is_told_and_passed(page, serve, session):
     port, _ = serve()
     begin(page, port)
     before = shown(page)
@@ -277,9 +270,7 @@ def answer_together(people: list[Annotator], n_answers: int, seed: int) -> None:
             assert one.hear()
 
 
-def test_two_annotators_at_once_and_a_server_that_is_killed(
-    chromium: Any, record_shapes: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_two_annotators_at_once_and_a_server_that_is_killed(chromium, record_shapes, tmp_path):
     """200 answers by keyboard; the server is killed while two are on their way."""
     place = record_shapes(tmp_path / "place", per_class=20)
     folder = artifacts(tmp_path)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,14 +14,14 @@ from tests.deployments.annotate.annotating import JSON, SHOWN, answer, ask, expo
 
 class TestPictures:
     def test_pictures_are_served_by_the_ids_of_training_samples(
-        self, browser: Any, annotated: Any, shapes_place: Any
-    ) -> None:
+        self, browser, annotated, shapes_place
+    ):
         for side in annotated.modalities.values():
             for sample in side.samples[:3]:
                 response = browser.get("/picture", params={"id": sample.id})
                 assert response.status_code == 200
                 with Image.open(io.BytesIO(response.content)) as shown:
-                    assert response.headers["content-type"] == f"image/{shown.format.lower()}"  # type: ignore[union-attr]
+                    assert response.headers["content-type"] == f"image/{shown.format.lower()}"
                     with Image.open(annotated.root / sample.path) as drawn:
                         np.testing.assert_array_equal(shown.convert("RGB"), drawn)
 
@@ -41,7 +38,7 @@ class TestPictures:
             "x" * 5000,
         ],
     )
-    def test_paths_are_no_ids(self, name: str, browser: Any, annotated: Any) -> None:
+    def test_paths_are_no_ids(self, name, browser, annotated):
         assert (annotated.root / "sketches/circle/0.png").is_file()
         assert name not in annotated.modality_of
         assert browser.get("/picture", params={"id": name}).status_code == 404
@@ -61,21 +58,18 @@ class TestPictures:
             "/openapi.json",
         ],
     )
-    def test_nothing_else_is_served(self, address: str, browser: Any) -> None:
+    def test_nothing_else_is_served(self, address, browser):
         assert browser.get(address).status_code in (307, 404)
 
-    def test_test_pictures_are_not_served(self, browser: Any, annotated: Any) -> None:
+    def test_test_pictures_are_not_served(self, browser, annotated):
         served = {s.id for side in annotated.modalities.values() for s in side.samples}
         others = sorted(set(annotated.modality_of) - served)
         assert others
         assert {browser.get("/picture", params={"id": o}).status_code for o in others} == {404}
 
     def test_a_changed_or_missing_or_huge_file_is_named(
-        self,
-        record_shapes: Callable[..., Any],
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+        self, record_shapes, tmp_path, monkeypatch
+    ):
         from cppcl.errors import PictureError
         from deployments.annotate.app import pictures_of
         from deployments.annotate.samples import gather
@@ -94,7 +88,7 @@ class TestPictures:
         with pytest.raises(PictureError, match="larger than"):
             shown[samples[2].id]
 
-    def test_little_is_kept_in_memory(self, annotated: Any, monkeypatch: Any) -> None:
+    def test_little_is_kept_in_memory(self, annotated, monkeypatch):
         from deployments.annotate.app import pictures_of
         from deployments.web import pictures
 
@@ -124,9 +118,7 @@ class TestRefusing:
             ({"seconds": "-1"}, "seconds='-1'"),
         ],
     )
-    def test_malformed_answers(
-        self, form: dict[str, Any], word: str, browser: Any, annotated: Any
-    ) -> None:
+    def test_malformed_answers(self, form, word, browser, annotated):
         shown = ask(browser, "Ada")
         assert shown
         good = {"annotator": "Ada", "modality": "sketch", "easier": "a", "seconds": "1"} | shown
@@ -139,7 +131,7 @@ class TestRefusing:
         assert "<script>" not in page.text
         assert exported(browser) == []
 
-    def test_pairs_that_are_none(self, browser: Any, annotated: Any) -> None:
+    def test_pairs_that_are_none(self, browser, annotated):
         one, image = (annotated.modalities[m].samples[0].id for m in ("sketch", "image"))
         test = sorted(
             name
@@ -156,13 +148,13 @@ class TestRefusing:
     @pytest.mark.parametrize(
         "body", [b"\xff", b"easier=%ff", b"&".join(b"a%d=1" % k for k in range(50)), b"{}", b""]
     )
-    def test_bodies_that_are_no_form(self, body: bytes, browser: Any) -> None:
+    def test_bodies_that_are_no_form(self, body, browser):
         for address in ("/answer", "/undo"):
             response = browser.post(address, content=body, headers=JSON)
             assert response.status_code == 422
             assert response.json()["error"]
 
-    def test_bodies_that_are_too_large(self, browser: Any, monkeypatch: Any) -> None:
+    def test_bodies_that_are_too_large(self, browser, monkeypatch):
         from deployments.annotate import app
 
         response = browser.post("/answer", content=b"a=" + b"x" * app.LARGEST_FORM)
@@ -170,17 +162,17 @@ class TestRefusing:
         monkeypatch.setattr(app, "LARGEST_IMPORT", 100)
         assert browser.post("/import?kind=csv", content=b"x" * 101).status_code == 413
 
-    def test_names_are_shown_as_text(self, browser: Any) -> None:
+    def test_names_are_shown_as_text(self, browser):
         name = "A<b>&\"'"
         page = browser.get("/ask", params={"annotator": name, "modality": "sketch"}).text
         assert "A&lt;b&gt;&amp;&#34;&#39;" in page
         assert "A<b>" not in page
-        answer(browser, name, ask(browser, name))  # type: ignore[arg-type]
+        answer(browser, name, ask(browser, name))
         assert "A<b>" not in browser.get("/").text
 
 
 class TestStrangers:
-    def test_a_token_opens_once_and_then_the_cookie_does(self, open_browser: Any) -> None:
+    def test_a_token_opens_once_and_then_the_cookie_does(self, open_browser):
         access = access_for("192.0.2.1", 9000)
         assert access.token
         assert access.token != access_for("192.0.2.1", 9000).token
@@ -203,7 +195,7 @@ class TestStrangers:
         # Another browser has no cookie.
         assert open_browser(access).get("/").status_code == 401
 
-    def test_this_machine_needs_no_token_and_has_no_other_name(self, browser: Any) -> None:
+    def test_this_machine_needs_no_token_and_has_no_other_name(self, browser):
         assert access_for("127.0.0.1", 1).token is None
         assert access_for("::1", 1).token is None
         assert access_for("localhost", 1).token is None
@@ -213,7 +205,7 @@ class TestStrangers:
         for host in ("evil.example", "127.0.0.1.evil.example", "", "[", "evil@evil.example"):
             assert browser.get("/", headers={"Host": host}).status_code == 421
 
-    def test_other_sites_cannot_answer(self, browser: Any) -> None:
+    def test_other_sites_cannot_answer(self, browser):
         shown = ask(browser, "Ada")
         assert shown
         form = {"annotator": "Ada", "modality": "sketch", "easier": "a"} | shown

@@ -38,9 +38,7 @@ def first_question(client: httpx.Client, who: dict[str, str]) -> dict[str, str]:
 
 
 class TestKilled:
-    def test_nothing_that_was_acknowledged_is_lost(
-        self, record_shapes: Callable[..., Any], tmp_path: Path
-    ) -> None:
+    def test_nothing_that_was_acknowledged_is_lost(self, record_shapes, tmp_path):
         """Kill -9 in the middle of 200 answers of two annotators, five times; then compare."""
         place = record_shapes(tmp_path, per_class=20)
         rng = np.random.default_rng(0)
@@ -93,7 +91,7 @@ class TestKilled:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         connection.close()
 
-    def test_sigterm_ends_it_in_order(self, shapes_place: Any, tmp_path: Path) -> None:
+    def test_sigterm_ends_it_in_order(self, shapes_place, tmp_path):
         with serving(shapes_place, "--database", tmp_path / "a.sqlite") as (process, address):
             assert httpx.get(address).status_code == 200
             process.terminate()
@@ -102,7 +100,7 @@ class TestKilled:
             assert "what was finished is kept" in said
             assert "Traceback" not in said
 
-    def test_an_open_address_comes_with_a_token(self, shapes_place: Any, tmp_path: Path) -> None:
+    def test_an_open_address_comes_with_a_token(self, shapes_place, tmp_path):
         arguments = ("--database", tmp_path / "a.sqlite", "--host", "0.0.0.0")
         with serving(shapes_place, *arguments) as (_, address):
             found = re.fullmatch(r"http://[^/]+:(\d+)/\?token=([\w-]{32})", address)
@@ -116,19 +114,17 @@ class TestKilled:
 
 class TestDatabase:
     @pytest.fixture
-    def file(self, tmp_path: Path) -> Path:
+    def file(self, tmp_path) -> Path:
         return tmp_path / "answers.sqlite"
 
-    def test_every_commit_is_synchronised(self, file: Path) -> None:
+    def test_every_commit_is_synchronised(self, file):
         database = AnswerDatabase(file, "shapes", ())
         run = database._connection.execute
         assert run("PRAGMA journal_mode").fetchone() == ("wal",)
         assert run("PRAGMA synchronous").fetchone() == (2,)  # FULL
         database.close()
 
-    def test_a_file_of_another_experiment_or_program_is_refused(
-        self, file: Path, tmp_path: Path
-    ) -> None:
+    def test_a_file_of_another_experiment_or_program_is_refused(self, file, tmp_path):
         AnswerDatabase(file, "shapes", ()).close()
         with pytest.raises(InputError, match=r"of the experiment 'shapes', not of 'other'"):
             AnswerDatabase(file, "other", ())
@@ -152,7 +148,7 @@ class TestDatabase:
         with pytest.raises(InputError, match=r"has format 99"):
             AnswerDatabase(file, "shapes", ())
 
-    def test_answers_about_pictures_that_are_gone_are_told(self, file: Path) -> None:
+    def test_answers_about_pictures_that_are_gone_are_told(self, file):
         from cppcl.curriculum.annotation.answers import GivenAnswer
 
         database = AnswerDatabase(file, "shapes", ("s", "t"))
@@ -162,7 +158,7 @@ class TestDatabase:
         with pytest.raises(InputError, match=r"1 answers are about pictures .*'s' or 't'"):
             AnswerDatabase(file, "shapes", ("s", "u"))
 
-    def test_another_process_is_seen(self, file: Path) -> None:
+    def test_another_process_is_seen(self, file):
         from cppcl.curriculum.annotation.answers import GivenAnswer
 
         one, other = (AnswerDatabase(file, "shapes", ("s", "t", "u")) for _ in range(2))
@@ -178,7 +174,7 @@ class TestDatabase:
 
 
 class TestGathering:
-    def test_pairs_are_of_training_pictures_of_the_split(self, shapes_place: Any) -> None:
+    def test_pairs_are_of_training_pictures_of_the_split(self, shapes_place):
         from storage import Reference
         from tasks.samples import open_pictures, open_split
 
@@ -201,13 +197,7 @@ class TestGathering:
         with pytest.raises(InputError, match=rf"--split 'zz' .*its splits: {keys[0][:12]}, "):
             gather(shapes_place, "shapes", "zz")
 
-    def test_stored_shog_is_preferred_to_hog(
-        self,
-        record_shapes: Callable[..., Any],
-        inline_blocks: list[str],
-        tmp_path: Path,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
+    def test_stored_shog_is_preferred_to_hog(self, record_shapes, inline_blocks, tmp_path, capsys):
         from cppcl.curriculum.annotation.questions import nearest_pairs
         from deployments.annotate.samples import features_of
         from storage import Recipe, Reference, Writer
@@ -228,7 +218,7 @@ class TestGathering:
         record["all_artifacts"].append(str(recipe.reference))
         references = [Reference.parse(r) for r in record["all_artifacts"]]
         for modality, name in (("sketch", "shog"), ("image", "hog")):
-            made = features_of(place, record, references, table, modality)  # type: ignore[arg-type]
+            made = features_of(place, record, references, table, modality)
             assert made.parameters["extractor"] == name
         place.record_run("shapes", "20300101T000000000000Z", record)
         found = gather(place, "shapes").modalities["sketch"]
@@ -238,8 +228,8 @@ class TestGathering:
         assert list(found.proposals) == [tuple(pair) for pair in expected.tolist()]
 
     def test_hog_is_extracted_where_the_run_stored_none(
-        self, record_shapes: Callable[..., Any], inline_blocks: list[str], tmp_path: Path
-    ) -> None:
+        self, record_shapes, inline_blocks, tmp_path
+    ):
         place = record_shapes(tmp_path, extractor="pixels", per_class=4)
         assert not inline_blocks or inline_blocks.clear() is None
         found = gather(place, "shapes")
@@ -248,9 +238,7 @@ class TestGathering:
         assert len(inline_blocks) == 24
         assert again.modalities["sketch"].proposals == found.modalities["sketch"].proposals
 
-    def test_a_picture_that_cannot_be_read_is_never_asked_about(
-        self, record_shapes: Callable[..., Any], tmp_path: Path
-    ) -> None:
+    def test_a_picture_that_cannot_be_read_is_never_asked_about(self, record_shapes, tmp_path):
         asked: dict[str, set[str]] = {}
         for name, spoiled in (("whole", None), ("spoiled", "sketches/circle/3.png")):
             found = gather(record_shapes(tmp_path / name, spoiled=spoiled), "shapes")
@@ -266,7 +254,7 @@ class TestGathering:
         assert asked["whole"] - asked["spoiled"] == {"sketches/circle/3.png"}
         assert len(asked["spoiled"]) == 11
 
-    def test_no_pairs_and_no_pictures(self, shapes_place: Any, monkeypatch: Any) -> None:
+    def test_no_pairs_and_no_pictures(self, shapes_place, monkeypatch):
         import dataclasses
 
         from deployments.annotate import samples
@@ -298,9 +286,7 @@ def gather_ids(place: Any, table: Any) -> list[str]:
 
 
 class TestCommand:
-    def test_answers_go_out_and_in(
-        self, shapes_place: Any, cppcl: Command, annotated: Any, tmp_path: Path
-    ) -> None:
+    def test_answers_go_out_and_in(self, shapes_place, cppcl, annotated, tmp_path):
         s, t = (sample.id for sample in annotated.modalities["sketch"].samples[:2])
         i, j = (sample.id for sample in annotated.modalities["image"].samples[:2])
         lines = [
@@ -333,26 +319,20 @@ class TestCommand:
             (("shapes", "--split", "zz"), r"--split 'zz' names no one split"),
         ],
     )
-    def test_wrong_use_is_told(
-        self, arguments: Any, words: str, shapes_place: Any, cppcl: Command, tmp_path: Path
-    ) -> None:
+    def test_wrong_use_is_told(self, arguments, words, shapes_place, cppcl, tmp_path):
         file = ("--database", tmp_path / "a.sqlite")
         result = cppcl("annotate", *arguments, "--workspace", shapes_place.root, *file)
         assert result.code == 2
         assert re.search(words, result.stderr)
 
-    def test_a_table_without_columns_is_named(
-        self, shapes_place: Any, cppcl: Command, tmp_path: Path
-    ) -> None:
+    def test_a_table_without_columns_is_named(self, shapes_place, cppcl, tmp_path):
         (tmp_path / "bad.csv").write_text("a,b\n")
         place = ("--workspace", shapes_place.root, "--database", tmp_path / "a.sqlite")
         result = cppcl("annotate", "shapes", *place, "--import", tmp_path / "bad.csv")
         assert result.code == 2
         assert re.search("bad.csv.* lacks the columns", result.stderr)
 
-    def test_a_port_that_is_taken_is_named(
-        self, shapes_place: Any, cppcl: Command, tmp_path: Path
-    ) -> None:
+    def test_a_port_that_is_taken_is_named(self, shapes_place, cppcl, tmp_path):
         place = ("--workspace", shapes_place.root, "--database", tmp_path / "a.sqlite")
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]

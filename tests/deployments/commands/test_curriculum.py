@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +17,7 @@ FEW = ("--set", "n_windows=50", "--set", "n_candidates=200")
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch) -> Path:
     """The current folder, with a picture of one dark box in it."""
     monkeypatch.chdir(tmp_path)
     pixels = np.full((90, 120, 3), 200, dtype=np.uint8)
@@ -29,7 +27,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("score", ["edgeness", "colour_contrast", "edge_boxes"])
-def test_scores_that_learn_nothing(here: Path, cppcl: Callable[..., Any], score: str) -> None:
+def test_scores_that_learn_nothing(here, cppcl, score):
     shown = cppcl("curriculum", "show", "box.png", "--score", score)
     assert shown.code == 0, shown.stderr
     figure = here / f"box-{score}.png"
@@ -47,9 +45,7 @@ def test_scores_that_learn_nothing(here: Path, cppcl: Callable[..., Any], score:
     assert told["figure"] == str(figure)
 
 
-def test_objectness_by_what_was_learned_or_by_the_picture_itself(
-    here: Path, cppcl: Callable[..., Any]
-) -> None:
+def test_objectness_by_what_was_learned_or_by_the_picture_itself(here, cppcl):
     place = ("--workspace", here / "workspace", *FEW, "--json")
     alone = cppcl("curriculum", "show", "box.png", *place)
     assert alone.code == 0, alone.stderr
@@ -86,9 +82,7 @@ def test_objectness_by_what_was_learned_or_by_the_picture_itself(
         (("box.png", "--score", "edgeness", "--set", "n_windows=0"), "n_windows=0"),
     ],
 )
-def test_wrong_use(
-    here: Path, cppcl: Callable[..., Any], arguments: tuple[str, ...], message: str
-) -> None:
+def test_wrong_use(here, cppcl, arguments, message):
     result = cppcl("curriculum", "show", *arguments)
     assert result.code == 2
     assert message in result.stderr

@@ -25,7 +25,7 @@ def picture(path: Path, number: int) -> None:
 
 
 @pytest.fixture
-def pacs(tmp_path: Path) -> Path:
+def pacs(tmp_path) -> Path:
     """Some of PACS, drawn anew."""
     for side, domain in enumerate(("sketch", "photo")):
         for k, label in enumerate(LABELS):
@@ -37,7 +37,7 @@ def pacs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def data(cppcl: Command, tmp_path: Path) -> Command:
+def data(cppcl, tmp_path) -> Command:
     """Run ``cppcl data`` on a workspace of the test."""
 
     def run(*arguments: object) -> Any:
@@ -47,7 +47,7 @@ def data(cppcl: Command, tmp_path: Path) -> Command:
 
 
 @pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+def offline(monkeypatch) -> None:
     """Nothing may leave this machine."""
 
     def refuse(*arguments: object) -> None:
@@ -56,7 +56,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cppcl.datasets.published.published_set.obtain", refuse)
 
 
-def test_list_shows_every_set(data: Command, tmp_path: Path) -> None:
+def test_list_shows_every_set(data, tmp_path):
     result = data("list")
     assert result.code == 0
     for name in NAMES:
@@ -68,7 +68,7 @@ def test_list_shows_every_set(data: Command, tmp_path: Path) -> None:
     assert not (tmp_path / "workspace").exists()
 
 
-def test_status_of_what_is_missing(data: Command) -> None:
+def test_status_of_what_is_missing(data):
     result = data("status", "flickr15k")
     assert result.code == 1
     assert result.stdout.startswith("flickr15k: missing, ")
@@ -79,7 +79,7 @@ def test_status_of_what_is_missing(data: Command) -> None:
     assert "cite: R. Hu, J. Collomosse" in result.stdout
 
 
-def test_status_of_all(data: Command, pacs: Path) -> None:
+def test_status_of_all(data, pacs):
     data("add", "pacs", pacs)
     result = data("status")
     assert result.code == 1
@@ -87,7 +87,7 @@ def test_status_of_all(data: Command, pacs: Path) -> None:
         assert f"{name}: {'complete' if name == 'pacs' else 'missing'}, " in result.stdout
 
 
-def test_add_and_look(data: Command, pacs: Path, tmp_path: Path) -> None:
+def test_add_and_look(data, pacs, tmp_path):
     with ZipFile(tmp_path / "photo.zip", "w") as archive:
         for path in (pacs / "photo").rglob("*.png"):
             archive.write(path, path.relative_to(tmp_path))
@@ -106,14 +106,14 @@ def test_add_and_look(data: Command, pacs: Path, tmp_path: Path) -> None:
     assert "No licence was found" in status.stdout
 
 
-def test_add_as_a_link(data: Command, pacs: Path, tmp_path: Path) -> None:
+def test_add_as_a_link(data, pacs, tmp_path):
     assert data("add", "pacs", pacs, "--link").code == 0
     place = tmp_path / "workspace" / "data" / "pacs" / "PACS"
     assert place.is_symlink()
     assert data("status", "pacs").code == 0
 
 
-def test_the_wrong_archive_is_told_what_it_looks_like(data: Command, pacs: Path) -> None:
+def test_the_wrong_archive_is_told_what_it_looks_like(data, pacs):
     result = data("add", "cufs", pacs)
     assert result.code == 2
     assert (
@@ -122,16 +122,14 @@ def test_the_wrong_archive_is_told_what_it_looks_like(data: Command, pacs: Path)
     assert f"It looks like pacs: cppcl data add pacs {pacs}" in result.stderr
 
 
-def test_the_shared_folder_is_used(
-    data: Command, pacs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_shared_folder_is_used(data, pacs, tmp_path, monkeypatch):
     monkeypatch.setenv("CPPCL_DATA", str(tmp_path / "shared"))
     data("add", "pacs", pacs)
     assert (tmp_path / "shared" / "pacs" / "PACS" / "sketch" / "dog" / "0.png").is_file()
     assert str(tmp_path / "shared" / "pacs") in data("status", "pacs").stdout
 
 
-def test_preview(data: Command, pacs: Path, tmp_path: Path) -> None:
+def test_preview(data, pacs, tmp_path):
     data("add", "pacs", pacs)
     output = tmp_path / "sheet.png"
     result = data("preview", "pacs", "--output", output, "--classes", 2, "--per-class", 3)
@@ -140,7 +138,7 @@ def test_preview(data: Command, pacs: Path, tmp_path: Path) -> None:
         assert sheet.size == (170 + 6 * 102 + 12, 18 + 2 * 102 + 18)
 
 
-def test_splits_are_written_and_read_back(data: Command, tmp_path: Path) -> None:
+def test_splits_are_written_and_read_back(data, tmp_path):
     for label in ("bus", "chair"):
         for number in range(6):
             picture(tmp_path / f"q/images/{label}/sketch/{number}.png", number + len(label))
@@ -170,7 +168,7 @@ def test_splits_are_written_and_read_back(data: Command, tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("action", [["get"], ["preview"], ["splits", "--output", "x"]])
-def test_missing_data_says_how_to_get_it(action: list[str], data: Command) -> None:
+def test_missing_data_says_how_to_get_it(action, data) -> None:
     result = data(action[0], "pacs", *action[1:])
     assert result.code == 1
     assert "No licence was found" in result.stderr  # the terms, before anything is fetched
@@ -179,9 +177,7 @@ def test_missing_data_says_how_to_get_it(action: list[str], data: Command) -> No
     assert "Traceback" not in result.stderr
 
 
-def test_get_downloads(
-    data: Command, pacs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_get_downloads(data, pacs, tmp_path, monkeypatch):
     def obtain(archive: Any, folder: Path, listener: Any) -> Path:
         listener.progress(archive.file, 5_000_000, 9_000_000)
         folder.mkdir(parents=True)
@@ -206,16 +202,14 @@ def test_get_downloads(
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )
-def test_wrong_use_is_told(arguments: list[str], message: str, data: Command, pacs: Path) -> None:
+def test_wrong_use_is_told(arguments, message, data, pacs):
     data("add", "pacs", pacs)
     result = data(*arguments)
     assert result.code == 2
     assert message in result.stderr
 
 
-def test_a_full_disk_ends_with_1(
-    data: Command, pacs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_ends_with_1(data, pacs, monkeypatch):
     usage = type("Usage", (), {"free": -1})
     monkeypatch.setattr(
         "cppcl.datasets.published.download.shutil.disk_usage", lambda folder: usage
@@ -225,7 +219,7 @@ def test_a_full_disk_ends_with_1(
     assert "CPPCL_DATA" in result.stderr
 
 
-def test_damage_to_an_archive_is_no_reason_to_add_it_again(data: Command, tmp_path: Path) -> None:
+def test_damage_to_an_archive_is_no_reason_to_add_it_again(data, tmp_path):
     source = tmp_path / "PACS.zip"
     with ZipFile(source, "w") as archive:
         archive.writestr("PACS/sketch/dog/1.png", b"\x89PNG" + b"0123456789" * 9)
@@ -238,9 +232,7 @@ def test_damage_to_an_archive_is_no_reason_to_add_it_again(data: Command, tmp_pa
 
 
 @pytest.mark.parametrize("place", ["data", "data/pacs", "data/pacs/.lock"])
-def test_something_in_the_way_is_named(
-    place: str, data: Command, pacs: Path, tmp_path: Path
-) -> None:
+def test_something_in_the_way_is_named(place, data, pacs, tmp_path):
     blocked = tmp_path / "workspace" / place
     blocked.parent.mkdir(parents=True)
     if place.endswith(".lock"):
@@ -251,9 +243,7 @@ def test_something_in_the_way_is_named(
     assert "remove it, or let CPPCL_DATA name another folder" in result.stderr
 
 
-def test_a_list_goes_on_past_a_set_that_cannot_be_read(
-    data: Command, pacs: Path, tmp_path: Path
-) -> None:
+def test_a_list_goes_on_past_a_set_that_cannot_be_read(data, pacs, tmp_path):
     (pacs / "sketch/dog/9.png").symlink_to(tmp_path / "nowhere")
     home = tmp_path / "workspace/data/pacs"
     home.parent.mkdir(parents=True)

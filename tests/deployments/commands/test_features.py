@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ NUMBERS = {"n_keyshapes": 5, "n_nearest": 2, "blocks": 2}
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch) -> Path:
     """The current folder, with a sketch in it."""
     monkeypatch.chdir(tmp_path)
     pixels = np.full((60, 80, 3), 255, dtype=np.uint8)
@@ -32,7 +31,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def explained(monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
+def explained(monkeypatch) -> list[list[Any]]:
     """Layers of every figure that is drawn."""
     import cppcl.report.layers_figure
 
@@ -63,7 +62,7 @@ def learn_by_hand(workspace: Workspace, day: int, name: str = "lks", **options: 
     return recipe.reference
 
 
-def test_list_says_what_each_extractor_is(cppcl: Callable[..., Any]) -> None:
+def test_list_says_what_each_extractor_is(cppcl):
     result = cppcl("features", "list", "--no-timing", "--json")
     assert result.code == 0, result.stderr
     rows = {row.pop("name"): row for row in result.json()}
@@ -77,9 +76,7 @@ def test_list_says_what_each_extractor_is(cppcl: Callable[..., Any]) -> None:
     assert all(name in table for name in EXTRACTORS)
 
 
-def test_time_is_measured_on_strokes_of_a_sketch_and_edges_of_a_photograph(
-    cppcl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_time_is_measured_on_strokes_of_a_sketch_and_edges_of_a_photograph(cppcl, monkeypatch):
     asked: dict[str, list[tuple[str | None, bool, bool]]] = {}
 
     def milliseconds(extractor: Any, picture: Any) -> float:
@@ -107,9 +104,7 @@ def test_time_is_measured_on_strokes_of_a_sketch_and_edges_of_a_photograph(
     assert line.split() == ["hog", "1296", "–", "cpu", "1.2", "3.5", "–"]
 
 
-def test_show_draws_a_figure_and_prints_where_it_is(
-    cppcl: Callable[..., Any], here: Path, explained: list[list[Any]]
-) -> None:
+def test_show_draws_a_figure_and_prints_where_it_is(cppcl, here, explained):
     result = cppcl("features", "show", "hog", "cross.png", "--set", "contours=strokes")
     assert result.code == 0, result.stderr
     path = here / "cross-hog.png"
@@ -121,9 +116,7 @@ def test_show_draws_a_figure_and_prints_where_it_is(
     assert layers == ["picture, 80 x 60", "cells, 7 x 7, on 128 x 128", "vector"]
 
 
-def test_what_was_learned_last_is_used_or_what_is_asked_for(
-    cppcl: Callable[..., Any], here: Path, explained: list[list[Any]]
-) -> None:
+def test_what_was_learned_last_is_used_or_what_is_asked_for(cppcl, here, explained):
     show = ("features", "show", "lks", "cross.png", "--output", "out.png")
     options = [f"--set={name}={value}" for name, value in NUMBERS.items()]
     result = cppcl(*show, *options)
@@ -169,16 +162,14 @@ def test_what_was_learned_last_is_used_or_what_is_asked_for(
     ],
     ids=str,
 )
-def test_what_cannot_be_shown_is_named(
-    arguments: list[str], code: int, message: str, cppcl: Callable[..., Any], here: Path
-) -> None:
+def test_what_cannot_be_shown_is_named(arguments, code, message, cppcl, here):
     result = cppcl("features", "show", *arguments)
     assert result.code == code, result.stderr
     assert message in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_device_is_the_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_is_the_gpu_where_there_is_one(monkeypatch):
     cnn, hog = make_extractor("cnn"), make_extractor("hog")
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     assert (features.device_of(cnn), features.device_of(hog)) == ("cuda", "cpu")

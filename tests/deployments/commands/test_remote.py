@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ SECRET = "wJalrXUtnFEMI"
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
+def url(tmp_path) -> str:
     """URL of an empty folder that stands for a bucket."""
     folder = tmp_path / "bucket"
     folder.mkdir()
@@ -26,7 +25,7 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def chain(workspace: Workspace) -> list[Reference]:
+def chain(workspace) -> list[Reference]:
     """Artifacts of two stages, the second made from the first."""
     first = Recipe("fetch", "1", {"dataset": "shapes"})
     second = Recipe("split", "1", {"seed": 3}, {"table": first.reference})
@@ -36,14 +35,12 @@ def chain(workspace: Workspace) -> list[Reference]:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Workspace:
+def elsewhere(tmp_path) -> Workspace:
     """Workspace of another machine; nothing is there yet."""
     return Workspace(tmp_path / "elsewhere")
 
 
-def test_push_and_pull_by_the_beginning_of_a_key(
-    workspace: Workspace, chain: list[Reference], elsewhere: Workspace, url: str, cppcl: Command
-) -> None:
+def test_push_and_pull_by_the_beginning_of_a_key(workspace, chain, elsewhere, url, cppcl):
     here, there = ("--workspace", workspace.root), ("--workspace", elsewhere.root)
     first, second = chain
     sent = cppcl("store", "push", second.key[:8], *here, "--remote", url)
@@ -61,14 +58,7 @@ def test_push_and_pull_by_the_beginning_of_a_key(
     assert elsewhere.store.verify() == []
 
 
-def test_ls_shows_what_is_there(
-    workspace: Workspace,
-    chain: list[Reference],
-    url: str,
-    tmp_path: Path,
-    cppcl: Command,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ls_shows_what_is_there(workspace, chain, url, tmp_path, cppcl, monkeypatch):
     here = ("--workspace", workspace.root)
     assert cppcl("store", "push", *here, "--remote", url).code == 0
     monkeypatch.setenv(REMOTE, url)
@@ -91,9 +81,7 @@ def test_ls_shows_what_is_there(
     assert (wrong.code, wrong.stdout) == (2, "")
 
 
-def test_verify_names_damage_and_push_replaces_it(
-    workspace: Workspace, chain: list[Reference], url: str, tmp_path: Path, cppcl: Command
-) -> None:
+def test_verify_names_damage_and_push_replaces_it(workspace, chain, url, tmp_path, cppcl):
     here = ("--workspace", workspace.root, "--remote", url)
     assert cppcl("store", "push", *here).code == 0
     (damaged,) = (tmp_path / "bucket" / str(chain[0])).rglob("x")
@@ -118,7 +106,7 @@ def test_verify_names_damage_and_push_replaces_it(
         assert (result.code, result.stdout) == (2, "")
 
 
-def test_what_is_refused(workspace: Workspace, url: str, tmp_path: Path, cppcl: Command) -> None:
+def test_what_is_refused(workspace, url, tmp_path, cppcl):
     workspace.root.mkdir()
     here = ("--workspace", workspace.root)
     for action in (["push"], ["pull", "abc"], ["ls", "--remote"], ["verify", "--remote"]):
@@ -133,9 +121,7 @@ def test_what_is_refused(workspace: Workspace, url: str, tmp_path: Path, cppcl: 
     assert "typo' does not exist" in absent.stderr
 
 
-def test_a_remote_that_is_not_there(
-    workspace: Workspace, chain: list[Reference], url: str, cppcl: Command
-) -> None:
+def test_a_remote_that_is_not_there(workspace, chain, url, cppcl):
     for action in (["push"], ["pull", chain[0].key[:8]], ["ls"], ["verify"]):
         remote = ("--workspace", workspace.root, "--remote", f"{url}-unmounted")
         result = cppcl("store", *action, *remote)
@@ -146,9 +132,7 @@ def test_a_remote_that_is_not_there(
         assert f"cppcl: {url}-unmounted is no folder. Make it, or mount it.\n" == result.stderr
 
 
-def test_a_password_in_a_url_is_not_printed(
-    workspace: Workspace, chain: list[Reference], cppcl: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_password_in_a_url_is_not_printed(workspace, chain, cppcl, monkeypatch):
     address = f"s3://AKIA:{SECRET}@bucket/prefix"
     for arguments, where in (
         (("store", "push", "--remote", address), "--remote"),
@@ -164,9 +148,7 @@ def test_a_password_in_a_url_is_not_printed(
         assert SECRET not in result.stdout + result.stderr
 
 
-def test_a_run_remarks_that_it_goes_on_alone(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_remarks_that_it_goes_on_alone(workspace, tmp_path, monkeypatch):
     monkeypatch.setenv(REMOTE, (tmp_path / "unmounted").as_uri())
     said: list[str] = []
     with listening(on_message=said.append):
@@ -180,13 +162,8 @@ def test_a_run_remarks_that_it_goes_on_alone(
 
 @pytest.mark.flow
 def test_another_machine_computes_nothing(
-    finished_run: Any,
-    elsewhere: Workspace,
-    url: str,
-    cppcl: Command,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    finished_run, elsewhere, url, cppcl, monkeypatch, tmp_path
+):
     sent = cppcl("store", "push", "--workspace", finished_run.workspace.root, "--remote", url)
     assert sent.code == 0, sent.stderr
     monkeypatch.setenv(REMOTE, url)

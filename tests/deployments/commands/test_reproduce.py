@@ -12,7 +12,6 @@ import pytest
 import deployments.commands.reproduce
 import flows.reproduction.reproduce
 from storage import Recipe, Writer
-from tasks.workspace import Workspace
 
 Command = Callable[..., Any]
 
@@ -27,9 +26,7 @@ Command = Callable[..., Any]
     ],
     ids=lambda value: " ".join(map(str, value))[:30] if isinstance(value, list) else "",
 )
-def test_wrong_use_exits_with_2_and_says_why(
-    arguments: list[str], message: str, cppcl: Command, tmp_path: Path
-) -> None:
+def test_wrong_use_exits_with_2_and_says_why(arguments, message, cppcl, tmp_path):
     result = cppcl("reproduce", *arguments, "--workspace", tmp_path)
     assert result.code == 2
     assert message in result.stderr
@@ -37,14 +34,14 @@ def test_wrong_use_exits_with_2_and_says_why(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_data_set(cppcl: Command) -> None:
+def test_without_a_data_set(cppcl):
     result = cppcl("reproduce")
     assert result.code == 2
     assert "usage: cppcl reproduce" in result.stderr
 
 
 @pytest.fixture
-def asked(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+def asked(workspace, monkeypatch) -> Callable[..., dict[str, Any]]:
     """Let the flow end with these items failed; holds what it was asked for."""
     recipe = Recipe("reproduction", "1", {}, {})
 
@@ -86,9 +83,7 @@ def asked(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     return prepare
 
 
-def test_it_says_where_the_page_is(
-    asked: Callable[..., dict[str, Any]], cppcl: Command, workspace: Workspace
-) -> None:
+def test_it_says_where_the_page_is(asked, cppcl, workspace):
     found = asked([])
     result = cppcl(
         "reproduce",
@@ -116,9 +111,7 @@ def test_it_says_where_the_page_is(
     assert result.stdout == ""
 
 
-def test_output_and_json(
-    asked: Callable[..., dict[str, Any]], cppcl: Command, workspace: Workspace, tmp_path: Path
-) -> None:
+def test_output_and_json(asked, cppcl, workspace, tmp_path):
     found = asked([])
     result = cppcl(
         "reproduce",
@@ -138,9 +131,7 @@ def test_output_and_json(
     assert result.json()["experiment"] == "reproduce-cufs"
 
 
-def test_items_that_fail_are_named_at_the_end(
-    asked: Callable[..., dict[str, Any]], cppcl: Command, workspace: Workspace
-) -> None:
+def test_items_that_fail_are_named_at_the_end(asked, cppcl, workspace):
     asked(["a_vs_b"])
     result = cppcl("reproduce", "cufs", "--workspace", workspace.root)
     assert result.code == 1

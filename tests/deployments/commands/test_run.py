@@ -77,7 +77,7 @@ def shown(**changes: Any) -> list[list[str]]:
     return [line.split() for line in stream.getvalue().splitlines()]
 
 
-def test_tables_stand_below_the_scores_of_their_protocol() -> None:
+def test_tables_stand_below_the_scores_of_their_protocol():
     lines = [" ".join(words) for words in shown()]
     places = [
         lines.index(line)
@@ -110,7 +110,7 @@ def test_tables_stand_below_the_scores_of_their_protocol() -> None:
 
 
 @pytest.mark.parametrize("block", ["differences", "published"])
-def test_what_is_not_there_is_not_shown(block: str) -> None:
+def test_what_is_not_there_is_not_shown(block):
     lines = [" ".join(words) for words in shown(**{block: {}})]
     left = {"differences": ["Table 1", "Table 2"], "published": ["minus each other"]}[block]
     for word in ("Table 1", "Table 2", "minus each other"):

@@ -35,12 +35,7 @@ class LearnedRun:
 
 @pytest.fixture(scope="module")
 def learned_run(
-    tmp_path_factory: pytest.TempPathFactory,
-    prefect_server: str,
-    dask_address: str,
-    draw_pictures: Callable[..., Path],
-    write_experiment: Callable[..., Path],
-    cppcl: Command,
+    tmp_path_factory, prefect_server, dask_address, draw_pictures, write_experiment, cppcl
 ) -> LearnedRun:
     folder = tmp_path_factory.mktemp("learned")
     shapes = draw_pictures(folder / "shapes")
@@ -66,9 +61,7 @@ def learned_run(
     return LearnedRun(shapes, workspace, result.json())
 
 
-def test_search_describes_the_sketch_by_what_was_learned(
-    learned_run: LearnedRun, cppcl: Command
-) -> None:
+def test_search_describes_the_sketch_by_what_was_learned(learned_run, cppcl):
     """Nearest by brute force over stored codes, for a sketch of the data set itself."""
     codes = learned_run.artifact("encode")
     table = open_pictures(
@@ -90,11 +83,7 @@ def test_search_describes_the_sketch_by_what_was_learned(
         assert best.json()[0]["path"] == str(matches[0].path)
 
 
-def test_index_describes_pictures_by_what_was_learned(
-    learned_run: LearnedRun,
-    cppcl: Command,
-    inline_blocks: list[str],
-) -> None:
+def test_index_describes_pictures_by_what_was_learned(learned_run, cppcl, inline_blocks):
     """The same pictures as a new gallery: rows are known, and have the same codes."""
     place = learned_run.workspace
     indexed = cppcl("index", "tiny", learned_run.shapes / "images", "--workspace", place.root)
@@ -117,12 +106,8 @@ def test_index_describes_pictures_by_what_was_learned(
 
 
 def test_new_pictures_of_an_index_are_described_too(
-    learned_run: LearnedRun,
-    cppcl: Command,
-    draw_pictures: Callable[..., Path],
-    inline_blocks: list[str],
-    tmp_path: Path,
-) -> None:
+    learned_run, cppcl, draw_pictures, inline_blocks, tmp_path
+):
     folder = draw_pictures(tmp_path / "new", per_class=2, first=6) / "images"
     place = learned_run.workspace
     indexed = cppcl("index", "tiny", folder, "--workspace", place.root)
@@ -133,7 +118,7 @@ def test_new_pictures_of_an_index_are_described_too(
     assert {match["label"] for match in cppcl(*args).json()} == {"circle", "square", "triangle"}
 
 
-def test_what_was_learned_is_listed(learned_run: LearnedRun, cppcl: Command) -> None:
+def test_what_was_learned_is_listed(learned_run, cppcl):
     listed = cppcl("store", "ls", "learn", "--workspace", learned_run.workspace.root)
     assert listed.code == 0
     assert listed.stdout.count("learn/") == 2

@@ -6,9 +6,7 @@ import re
 import signal
 import socket
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -21,7 +19,7 @@ from tests.deployments.processes import SECONDS
 from tests.deployments.serve.serving import encoded, saved, serving, train_shapes
 
 
-def test_it_searches_and_ends_in_order(served_place: Workspace) -> None:
+def test_it_searches_and_ends_in_order(served_place):
     model = Model(served_place, served_place.find_model("shapes"))
     key = model.codes.reference.key
     path = model.pictures.root / model.pictures.table.column("paths", "sketch")[7]
@@ -44,7 +42,7 @@ def test_it_searches_and_ends_in_order(served_place: Workspace) -> None:
         assert "Traceback" not in said
 
 
-def test_an_open_address_comes_with_a_token(served_place: Workspace) -> None:
+def test_an_open_address_comes_with_a_token(served_place):
     with serving(served_place, "shapes", "--host", "0.0.0.0") as (_, address):
         found = re.fullmatch(r"http://[^/]+:(\d+)/\?token=([\w-]{32})", address)
         assert found
@@ -57,8 +55,8 @@ def test_an_open_address_comes_with_a_token(served_place: Workspace) -> None:
 
 
 def test_a_newer_run_is_served_without_a_request_that_fails(
-    tmp_path: Path, draw_pictures: Callable[..., Path], inline_blocks: Any
-) -> None:
+    tmp_path, draw_pictures, inline_blocks
+):
     place = Workspace(tmp_path / "workspace")
     train_shapes(place, draw_pictures(tmp_path / "shapes", per_class=4))
     with (
@@ -78,7 +76,7 @@ def test_a_newer_run_is_served_without_a_request_that_fails(
         assert before.status_code == 200
 
 
-def test_fifty_at_once_are_answered_or_told_to_come_again(served_place: Workspace) -> None:
+def test_fifty_at_once_are_answered_or_told_to_come_again(served_place):
     drawn = np.full((40, 40, 3), 255, np.uint8)
     drawn[5:30, 20:23] = 0
     asked = {"picture": encoded(saved(drawn))}
@@ -95,9 +93,7 @@ def test_fifty_at_once_are_answered_or_told_to_come_again(served_place: Workspac
         assert client.post("/api/search", json=asked).status_code == 200
 
 
-def test_what_is_wrong_is_said(
-    served_place: Workspace, cppcl: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_what_is_wrong_is_said(served_place, cppcl, tmp_path):
     unknown = cppcl("serve", "nothing", "--workspace", served_place.root)
     assert unknown.code == 2
     assert "no run 'nothing'" in unknown.stderr
@@ -118,7 +114,7 @@ def test_what_is_wrong_is_said(
     "sent",
     [b"\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00", b"POST /api/search\r\n\r\n"],
 )
-def test_what_is_no_http_is_refused(sent: bytes, served_server: str) -> None:
+def test_what_is_no_http_is_refused(sent, served_server):
     url = httpx.URL(served_server)
     with socket.create_connection((url.host, url.port or 80), timeout=SECONDS) as connection:
         connection.sendall(sent)
@@ -129,7 +125,7 @@ def test_what_is_no_http_is_refused(sent: bytes, served_server: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def served_server(served_place: Workspace) -> Any:
+def served_server(served_place) -> Any:
     """Address of a process."""
     with serving(served_place, "shapes") as (_, address):
         yield address

@@ -17,7 +17,7 @@ Command = Callable[..., Any]
 
 
 @pytest.mark.parametrize("arguments", [["sweep"], ["sweep", "emoji"]], ids=" ".join)
-def test_wrong_arguments_exit_with_2(arguments: list[str], cppcl: Command) -> None:
+def test_wrong_arguments_exit_with_2(arguments, cppcl):
     result = cppcl(*arguments)
     assert result.code == 2
     assert "usage: cppcl sweep" in result.stderr
@@ -36,9 +36,7 @@ def test_wrong_arguments_exit_with_2(arguments: list[str], cppcl: Command) -> No
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_use_exits_with_2_and_says_why(
-    arguments: list[str], message: str, cppcl: Command, tmp_path: Path
-) -> None:
+def test_wrong_use_exits_with_2_and_says_why(arguments, message, cppcl, tmp_path):
     result = cppcl("sweep", *arguments, "--workspace", tmp_path)
     assert result.code == 2
     assert result.stderr.startswith("cppcl: ")
@@ -49,7 +47,7 @@ def test_wrong_use_exits_with_2_and_says_why(
 
 
 @pytest.fixture(scope="module")
-def swept(finished_run: Any, cppcl: Command, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def swept(finished_run, cppcl, tmp_path_factory) -> Any:
     """Workspace, result and arguments of a sweep where the experiment itself was run before."""
     place = finished_run.copy(tmp_path_factory.mktemp("sweep") / "workspace")
     arguments = ("sweep", finished_run.file, "cprl.alpha=[0.01, 0.02]", "--score", "map")
@@ -61,7 +59,7 @@ def swept(finished_run: Any, cppcl: Command, tmp_path_factory: pytest.TempPathFa
 class TestFinishedSweep:
     """What a sweep leaves."""
 
-    def test_json(self, swept: Any, finished_run: Any) -> None:
+    def test_json(self, swept, finished_run):
         place, result, _ = swept
         assert result.code == 0, result.stderr
         assert result.stdout.count("\n") == 1
@@ -84,7 +82,7 @@ class TestFinishedSweep:
         assert changed["cached"]["extract"]
         assert place.store.find(Reference("sweep", summary["artifacts"]["sweep"]))
 
-    def test_terminal(self, swept: Any) -> None:
+    def test_terminal(self, swept):
         _, result, _ = swept
         lines = result.stderr.splitlines()
         assert "combination 1 of 2: cprl.alpha=0.01" in lines
@@ -109,16 +107,14 @@ class TestFinishedSweep:
         assert len(means) == 2 * 3
         assert "every stage was cached" not in result.stderr
 
-    def test_second_sweep_is_cached(self, swept: Any, cppcl: Command) -> None:
+    def test_second_sweep_is_cached(self, swept, cppcl):
         _, result, arguments = swept
         again = cppcl(*arguments)
         assert again.code == 0
         assert "every stage was cached" in again.stderr
         assert again.json()["artifacts"] == result.json()["artifacts"]
 
-    def test_nothing_of_it_or_of_the_experiment_is_collected(
-        self, swept: Any, finished_run: Any, cppcl: Command
-    ) -> None:
+    def test_nothing_of_it_or_of_the_experiment_is_collected(self, swept, finished_run, cppcl):
         place, _, _ = swept
         dry = cppcl("store", "gc", "--dry-run", "--workspace", place.root)
         assert dry.stdout == "would remove 0 artifacts\n"
@@ -126,8 +122,8 @@ class TestFinishedSweep:
         assert finished_run.summary["artifacts"]["report"] in report.stdout
 
     def test_combinations_that_fail_are_named_at_the_end(
-        self, swept: Any, finished_run: Any, cppcl: Command, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, swept, finished_run, cppcl, monkeypatch
+    ):
         import flows.sweep
 
         place, done, _ = swept

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ KEY = "/pictures/{key}/image/{row}"
 
 
 @pytest.fixture(scope="session")
-def model(served_place: Any) -> Model:
+def model(served_place) -> Model:
     return Model(served_place, served_place.find_model("shapes"))
 
 
@@ -27,7 +26,7 @@ def sketches(model: Model) -> list[Path]:
 
 
 class TestSearching:
-    def test_answers_are_those_of_the_command(self, search_page: Any, model: Model) -> None:
+    def test_answers_are_those_of_the_command(self, search_page, model):
         for path in sketches(model)[::11]:
             expected = model.search(path, 7)
             sent = {"picture": encoded(path.read_bytes()), "k": 7}
@@ -39,7 +38,7 @@ class TestSearching:
             assert [m["similarity"] for m in answer["matches"]] == [m.similarity for m in expected]
             assert [m["label"] for m in answer["matches"]] == [m.label for m in expected]
 
-    def test_a_data_address_is_a_picture_too(self, search_page: Any, model: Model) -> None:
+    def test_a_data_address_is_a_picture_too(self, search_page, model):
         content = encoded(sketches(model)[0].read_bytes())
         answers = [
             search_page.post("/api/search", json={"picture": picture}).json()["matches"]
@@ -48,8 +47,8 @@ class TestSearching:
         assert answers[0] == answers[1] != []
 
     def test_a_photographed_sketch_is_cleaned_as_the_command_does(
-        self, search_page: Any, model: Model, tmp_path: Path
-    ) -> None:
+        self, search_page, model, tmp_path
+    ):
         light = np.linspace(120, 230, 300)[None, :, None] + np.zeros((240, 1, 3))
         light[60:180, 80:88] = light[60:68, 80:200] = light[172:180, 80:200] = 30
         file = tmp_path / "photo.png"
@@ -63,9 +62,7 @@ class TestSearching:
         assert [m["similarity"] for m in answers[0]] == expected
         assert answers[0] != answers[1]
 
-    def test_an_example_is_searched_by_its_stored_code(
-        self, search_page: Any, model: Model, live: Any
-    ) -> None:
+    def test_an_example_is_searched_by_its_stored_code(self, search_page, model, live):
         (described,) = search_page.get("/api/models").json()["models"]
         assert described["key"] == model.codes.reference.key
         held_out = set(live.get(None).examples)
@@ -77,17 +74,13 @@ class TestSearching:
             [match.similarity for match in expected], abs=1e-6
         )
 
-    def test_examples_are_sketches_that_it_did_not_learn_from(
-        self, live: Any, model: Model
-    ) -> None:
+    def test_examples_are_sketches_that_it_did_not_learn_from(self, live, model):
         from tasks.samples import open_split
 
         split = open_split(model.workspace.store, model.lineage.split)
         assert sorted(live.get(None).examples) == sorted(split.test_sketches.tolist())
 
-    def test_more_like_a_picture_is_by_its_own_code_without_itself(
-        self, search_page: Any, model: Model
-    ) -> None:
+    def test_more_like_a_picture_is_by_its_own_code_without_itself(self, search_page, model):
         codes = model.codes.array("image_codes").astype(np.float64)
         codes /= np.linalg.norm(codes, axis=1, keepdims=True)
         for row in (0, 17, 59):
@@ -99,7 +92,7 @@ class TestSearching:
             assert row not in [m["row"] for m in answer["matches"]]
             assert answer["close"] is None
 
-    def test_pictures_are_served_by_row(self, search_page: Any, model: Model) -> None:
+    def test_pictures_are_served_by_row(self, search_page, model):
         match = search_page.post("/api/search", json={"image": 5, "k": 1}).json()["matches"][0]
         path = model.pictures.root / match["name"]
         for address in (match["thumbnail"], match["original"]):
@@ -110,9 +103,7 @@ class TestSearching:
                 np.testing.assert_array_equal(shown.convert("RGB"), stored.convert("RGB"))
         assert response.content == path.read_bytes()
 
-    def test_close_is_what_reaches_the_threshold(
-        self, search_page: Any, live: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_close_is_what_reaches_the_threshold(self, search_page, live, monkeypatch):
         from deployments.serve.closeness import Closeness
 
         gallery = live.get(None)
@@ -131,8 +122,8 @@ class TestSearching:
         assert described["closeness"]["right_kept"] is None
 
     def test_a_drawing_without_a_code_finds_nothing_and_says_so(
-        self, search_page: Any, live: Any, model: Model, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, search_page, live, model, monkeypatch
+    ):
         method = live.get(None)._method
         monkeypatch.setattr(method, "encode_sketches", lambda features: np.zeros((1, 4)))
         sent = {"picture": encoded(sketches(model)[0].read_bytes())}
@@ -142,15 +133,13 @@ class TestSearching:
 
 
 class TestWatching:
-    def test_health(self, search_page: Any, model: Model) -> None:
+    def test_health(self, search_page, model):
         state = search_page.get("/healthz").json()
         assert state["status"] == "ok"
         assert state["models"]["shapes"]["key"] == model.codes.reference.key
         assert state["models"]["shapes"]["n_pictures"] == 60
 
-    def test_metrics_count_requests_errors_and_seconds(
-        self, search_page: Any, live: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_metrics_count_requests_errors_and_seconds(self, search_page, live, monkeypatch):
         from prometheus_client.parser import text_string_to_metric_families
 
         gallery = live.get(None)
@@ -177,7 +166,7 @@ class TestWatching:
         assert samples["cppcl_requests_total", "other", "404"] == 1
         assert samples[("cppcl_requests_in_flight",)] == 1  # this one
 
-    def test_the_interface_is_described(self, search_page: Any) -> None:
+    def test_the_interface_is_described(self, search_page):
         described = search_page.get("/openapi.json").json()
         assert {"/api/search", "/api/models", "/healthz", "/metrics"} <= described["paths"].keys()
         body = described["paths"]["/api/search"]["post"]["requestBody"]

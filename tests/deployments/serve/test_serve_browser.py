@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,14 +35,14 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def address(live: Any) -> Iterator[str]:
+def address(live) -> Iterator[str]:
     app = make_app(live, access_for("127.0.0.1", 0, "serve"), WorkQueue(seconds=SECONDS))
     with in_thread(app) as port:
         yield f"http://127.0.0.1:{port}/"
 
 
 @pytest.fixture(params=["desktop", "phone"])
-def page(request: pytest.FixtureRequest, chromium: Any, address: str) -> Iterator[Any]:
+def page(request, chromium, address) -> Iterator[Any]:
     """Page as wide as a desktop, light, or as a phone, dark; nothing wrong is logged."""
     phone = request.param == "phone"
     context = chromium.new_context(
@@ -100,7 +99,7 @@ def seen(page: Any) -> np.ndarray:
         return np.asarray(image.convert("L")).astype(int)
 
 
-def test_a_drawing_is_answered_and_shown(page: Any) -> None:
+def test_a_drawing_is_answered_and_shown(page):
     found = searched(page, lambda: draw(page, circle(0.5, 0.5, 0.3)))
     scores = page.evaluate(SCORES)
     assert scores == [f"{m['similarity']:.3f}" for m in found["answer"]["matches"]]
@@ -114,7 +113,7 @@ def test_a_drawing_is_answered_and_shown(page: Any) -> None:
     assert page.locator("#matches img").first.get_attribute("alt") == f"Number 1: {first['label']}"
 
 
-def test_a_drawing_is_rendered_as_the_models_sketches_are(page: Any, live: Any) -> None:
+def test_a_drawing_is_rendered_as_the_models_sketches_are(page, live):
     look = live.get(None).look
     for points in (circle(0.2, 0.2, 0.1), circle(0.5, 0.5, 0.45)):
         page.locator("#clear").click() if page.locator("#clear").is_enabled() else None
@@ -134,7 +133,7 @@ def test_a_drawing_is_rendered_as_the_models_sketches_are(page: Any, live: Any) 
         assert (255 - drawn).sum() / 255 == pytest.approx(length * width, rel=0.1)
 
 
-def test_undo_clear_and_eraser(page: Any) -> None:
+def test_undo_clear_and_eraser(page):
     undo, clear = page.locator("#undo"), page.locator("#clear")
     assert undo.is_disabled()
     assert clear.is_disabled()
@@ -156,7 +155,7 @@ def test_undo_clear_and_eraser(page: Any) -> None:
     assert page.is_hidden("#hint")
 
 
-def test_examples_and_more_like_this(page: Any, live: Any) -> None:
+def test_examples_and_more_like_this(page, live):
     found = searched(page, page.locator("#examples button").nth(2).click)
     assert found["sent"]["example"] == live.get(None).examples[2]
     more = searched(page, page.locator(".like").nth(1).click)
@@ -172,7 +171,7 @@ def test_examples_and_more_like_this(page: Any, live: Any) -> None:
     assert page.locator("#examples button").count() == 8
 
 
-def test_a_click_opens_the_original(page: Any) -> None:
+def test_a_click_opens_the_original(page):
     found = searched(page, page.locator("#examples button").first.click)
     with page.context.expect_page() as opened:
         page.locator("#matches a").first.click()
@@ -180,7 +179,7 @@ def test_a_click_opens_the_original(page: Any) -> None:
     assert opened.value.evaluate("document.images[0].naturalWidth") == 40
 
 
-def test_a_picture_is_uploaded_pasted_or_refused(page: Any, tmp_path: Path) -> None:
+def test_a_picture_is_uploaded_pasted_or_refused(page, tmp_path):
     drawn = np.full((50, 90, 3), 255, np.uint8)
     drawn[10:40, 20:24] = 0
     good, bad = tmp_path / "drawn.png", tmp_path / "bad.png"
@@ -207,7 +206,7 @@ def test_a_picture_is_uploaded_pasted_or_refused(page: Any, tmp_path: Path) -> N
     assert pasted["answer"]["matches"] == uploaded["answer"]["matches"]
 
 
-def test_keys_draw_and_choose(page: Any) -> None:
+def test_keys_draw_and_choose(page):
     page.locator("#canvas").focus()
     page.keyboard.press("Space")
     assert page.inner_text("#status") == "Pen down."
@@ -227,7 +226,7 @@ def test_keys_draw_and_choose(page: Any) -> None:
     assert page.evaluate("document.activeElement.id") == "status"
 
 
-def test_a_pen_that_presses_draws_wider(page: Any) -> None:
+def test_a_pen_that_presses_draws_wider(page):
     stroke = """(pressure) => {
       const canvas = document.getElementById("canvas");
       const box = canvas.getBoundingClientRect();
@@ -248,7 +247,7 @@ def test_a_pen_that_presses_draws_wider(page: Any) -> None:
     assert ink[2] > 1.2 * ink[1]
 
 
-def test_nothing_close_is_said(page: Any, live: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_close_is_said(page, live, monkeypatch):
     from deployments.serve.closeness import Closeness
 
     monkeypatch.setattr(live.get(None), "closeness", Closeness(1.5, 9, 9, 0.75, 1.0))
@@ -261,7 +260,7 @@ def test_nothing_close_is_said(page: Any, live: Any, monkeypatch: pytest.MonkeyP
     assert page.locator("#matches.far li").count() == 24
 
 
-def test_a_late_answer_is_not_shown(page: Any) -> None:
+def test_a_late_answer_is_not_shown(page):
     held = []
 
     def hold_first(route: Any) -> None:
@@ -279,7 +278,7 @@ def test_a_late_answer_is_not_shown(page: Any) -> None:
     page.unroute("**/api/search")
 
 
-def test_a_busy_server_is_asked_again(page: Any) -> None:
+def test_a_busy_server_is_asked_again(page):
     tries = []
 
     def busy_once(route: Any) -> None:
@@ -297,7 +296,7 @@ def test_a_busy_server_is_asked_again(page: Any) -> None:
     assert page.inner_text("#error") == ""
 
 
-def test_nothing_is_wider_than_the_screen_and_buttons_can_be_hit(page: Any) -> None:
+def test_nothing_is_wider_than_the_screen_and_buttons_can_be_hit(page):
     searched(page, page.locator("#examples button").first.click)
     for summary in page.locator("summary").all():
         summary.click()
@@ -315,15 +314,7 @@ def test_nothing_is_wider_than_the_screen_and_buttons_can_be_hit(page: Any) -> N
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
-def test_axe_finds_no_fault(
-    screen: str,
-    scheme: str,
-    chromium: Any,
-    address: str,
-    live: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_axe_finds_no_fault(screen, scheme, chromium, address, live, tmp_path, monkeypatch):
     """Before a search, while it runs, with results, close or not, and after a fault."""
     from deployments.serve.closeness import Closeness
 
@@ -360,7 +351,7 @@ def test_axe_finds_no_fault(
         look("a file that is none")
 
 
-def test_two_hundred_random_strokes(page: Any) -> None:
+def test_two_hundred_random_strokes(page):
     """Ten at a time, as fast as the page takes them, some with the eraser or taken back."""
     strokes = """(all) => {
       const canvas = document.getElementById("canvas");

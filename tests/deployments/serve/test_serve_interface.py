@@ -25,7 +25,7 @@ from tests.deployments.serve.serving import in_thread
 
 ACCESS = access_for("127.0.0.1", 0, "serve")
 # What is described does not depend on what is served.
-DESCRIPTION = make_app(None, ACCESS).openapi()  # type: ignore[arg-type]
+DESCRIPTION = make_app(None, ACCESS).openapi()
 described = schemathesis.openapi.from_dict(DESCRIPTION, config=SchemathesisConfig())
 SEARCH = "/api/search"
 # Which names and rows there are, and what is a picture, no description can say.
@@ -39,7 +39,7 @@ PAGE = (Path(__file__).parents[3] / "docs/search-page.md").read_text()
 
 
 @pytest.fixture(scope="module")
-def address(live: Any) -> Iterator[str]:
+def address(live) -> Iterator[str]:
     with in_thread(make_app(live, ACCESS, WorkQueue(seconds=SECONDS))) as port:
         yield f"http://127.0.0.1:{port}"
 
@@ -55,7 +55,7 @@ def refused_for_what_no_description_says(context: Any, response: Any, case: Any)
 
 @described.parametrize()
 @settings(max_examples=40, derandomize=True, deadline=None, database=None)
-def test_answers_are_as_described(case: Any, address: str) -> None:
+def test_answers_are_as_described(case, address):
     case.call_and_validate(
         address,
         additional_checks=[refused_for_what_no_description_says],
@@ -63,7 +63,7 @@ def test_answers_are_as_described(case: Any, address: str) -> None:
     )
 
 
-def test_what_is_found_is_as_described(address: str, live: Any) -> None:
+def test_what_is_found_is_as_described(address, live):
     """What is asked for at random is hardly ever there."""
     model = live.get(None)
     for body in (
@@ -85,9 +85,7 @@ def test_what_is_found_is_as_described(address: str, live: Any) -> None:
             assert response.content.startswith(b"\x89PNG")
 
 
-def test_the_documented_command_asks_for_what_it_says(
-    address: str, live: Any, tmp_path: Path
-) -> None:
+def test_the_documented_command_asks_for_what_it_says(address, live, tmp_path):
     """In the shell that POSIX describes, with the `base64` of any system."""
     model = live.get(None)
     content = model.small["sketch"].content(("sketch", model.examples[0]))
@@ -107,7 +105,7 @@ def test_the_documented_command_asks_for_what_it_says(
     ]
 
 
-def test_every_field_is_documented() -> None:
+def test_every_field_is_documented():
     models = [
         one
         for one in vars(interface).values()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
-from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
@@ -37,9 +35,7 @@ similarities = st.lists(st.integers(-20, 20).map(lambda n: n / 20), min_size=1, 
 class TestCloseness:
     @given(right=similarities, wrong=similarities)
     @settings(max_examples=200, deadline=None)
-    def test_the_threshold_is_where_distributions_differ_most(
-        self, right: list[float], wrong: list[float]
-    ) -> None:
+    def test_the_threshold_is_where_distributions_differ_most(self, right, wrong):
         found = separate(np.array(right), np.array(wrong))
         statistic = ks_2samp(right, wrong, alternative="less").statistic
         n, m = len(right), len(wrong)
@@ -53,14 +49,14 @@ class TestCloseness:
         assert (found.right_kept, found.wrong_refused) == pytest.approx((kept, refused))
         assert kept + refused - 1 == pytest.approx(statistic)
 
-    def test_few_answers_tell_nothing(self) -> None:
+    def test_few_answers_tell_nothing(self):
         assert separate(np.ones(1), np.zeros(1)).threshold is None
         assert separate(np.ones(0), np.zeros(9)).threshold is None
         assert separate(np.ones(20), np.zeros(20)).threshold == 1
         assert separate(np.zeros(20), np.ones(20)).threshold is None
 
     @pytest.mark.parametrize("metric", ["cosine", "l2"])
-    def test_answers_are_those_of_brute_force(self, metric: Any) -> None:
+    def test_answers_are_those_of_brute_force(self, metric):
         rng = np.random.default_rng(0)
         queries, gallery = rng.standard_normal((30, 4)), rng.standard_normal((200, 4))
         gallery[:150] += queries[0]  # so that some sketches have nothing but right ones near
@@ -80,15 +76,13 @@ class TestCloseness:
         np.testing.assert_allclose(np.sort(wrong), np.sort(expected))
         assert 0 < len(right) < 30
 
-    def test_sketches_without_any_wrong_picture_count_for_the_right_ones(self) -> None:
+    def test_sketches_without_any_wrong_picture_count_for_the_right_ones(self):
         codes = np.eye(3)
         right, wrong = answers(codes, codes, *[np.array(["a"] * 3)] * 2, metric="cosine")
         assert len(right) == 3
         assert len(wrong) == 0
 
-    def test_it_comes_from_sketches_that_the_model_did_not_learn_from(
-        self, live: Any, served_place: Workspace
-    ) -> None:
+    def test_it_comes_from_sketches_that_the_model_did_not_learn_from(self, live, served_place):
         from tasks.model import Model
         from tasks.samples import open_split
 
@@ -113,9 +107,7 @@ class TestCloseness:
 class TestLook:
     @pytest.mark.parametrize("width", [3, 4, 9])
     @pytest.mark.parametrize("place", [(20, 30, 180, 90), (0, 0, 199, 159)])
-    def test_lines_and_boxes_are_measured(
-        self, width: int, place: tuple[int, int, int, int]
-    ) -> None:
+    def test_lines_and_boxes_are_measured(self, width, place):
         image = Image.new("RGB", (200, 160), "white")
         ImageDraw.Draw(image).rectangle(place, outline="black", width=width)
         look = look_of([np.asarray(image)])
@@ -126,7 +118,7 @@ class TestLook:
         middle = ((left + right + 1) / 400, (top + bottom + 1) / 320)
         assert look.centre == pytest.approx(middle)
 
-    def test_medians_count_and_pictures_of_one_colour_do_not(self) -> None:
+    def test_medians_count_and_pictures_of_one_colour_do_not(self):
         pictures = [np.full((90, 90, 3), 255, np.uint8)] * 5
         assert look_of(pictures) == Look()
         for width in (2, 4, 10):
@@ -153,9 +145,7 @@ class Clock:
 
 class TestNewer:
     @pytest.fixture
-    def place(
-        self, tmp_path: Path, draw_pictures: Callable[..., Path], inline_blocks: Any
-    ) -> Workspace:
+    def place(self, tmp_path, draw_pictures, inline_blocks) -> Workspace:
         place = Workspace(tmp_path / "workspace")
         train_shapes(place, draw_pictures(tmp_path / "shapes", per_class=4))
         return place
@@ -165,7 +155,7 @@ class TestNewer:
         return Clock()
 
     @pytest.fixture
-    def clocked(self, place: Workspace, clock: Clock) -> Live:
+    def clocked(self, place, clock) -> Live:
         return Live(place, ["shapes"], clock=clock)
 
     def look(self, live: Any) -> bool:
@@ -176,9 +166,7 @@ class TestNewer:
             thread.join(60)
         return thread is not None
 
-    def test_a_newer_run_takes_the_place(
-        self, place: Workspace, clocked: Any, draw_pictures: Callable[..., Path]
-    ) -> None:
+    def test_a_newer_run_takes_the_place(self, place, clocked, draw_pictures):
         old = clocked.get("shapes")
         assert old.n_pictures == 12
         newer = train_shapes(place, draw_pictures(place.root / "more", per_class=6))
@@ -196,8 +184,8 @@ class TestNewer:
         assert clocked.get("shapes") is model
 
     def test_what_cannot_be_loaded_changes_nothing_but_what_is_said(
-        self, place: Workspace, clocked: Any, draw_pictures: Callable[..., Path]
-    ) -> None:
+        self, place, clocked, draw_pictures
+    ):
         from tests.deployments.conftest import Browser
 
         old = clocked.get("shapes")
@@ -222,17 +210,15 @@ class TestNewer:
         assert clocked.get("shapes").reference == newer
         assert page.get("/healthz").json()["status"] == "ok"
 
-    def test_any_failure_while_loading_is_told(
-        self, place: Workspace, clocked: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_any_failure_while_loading_is_told(self, place, clocked, monkeypatch):
         record(place, "shapes", [Reference("encode", "0" * 32)])
         monkeypatch.setattr(Workspace, "find_model", lambda *_: 1 / 0)
         assert self.look(clocked)
         assert clocked.served["shapes"].problem == "ZeroDivisionError: division by zero"
 
     def test_an_index_is_served_and_a_newer_state_of_it_too(
-        self, place: Workspace, draw_pictures: Callable[..., Path], inline_blocks: Any
-    ) -> None:
+        self, place, draw_pictures, inline_blocks
+    ):
         from tasks.stages.index import update_index
 
         folder = draw_pictures(place.root / "mine", per_class=2, first=30) / "images"
@@ -252,7 +238,7 @@ class TestNewer:
         assert live.get("mine").n_pictures == 9
         assert live.get("shapes").n_pictures == 12
 
-    def test_names_are_given_once(self, place: Workspace) -> None:
+    def test_names_are_given_once(self, place):
         with pytest.raises(InputError, match="one is given twice"):
             Live(place, ["shapes", "shapes"])
 
@@ -261,7 +247,7 @@ class TestPreparing:
     """Small pictures are encoded before they are asked for."""
 
     @pytest.fixture
-    def drawn(self, tmp_path: Path) -> dict[int, PictureFile]:
+    def drawn(self, tmp_path) -> dict[int, PictureFile]:
         rng, files = np.random.default_rng(0), {}
         for number in range(12):
             file = tmp_path / f"{number}.png"
@@ -270,9 +256,7 @@ class TestPreparing:
             files[number] = PictureFile(file.name, digest)
         return files
 
-    def test_those_that_can_be_had_are_kept(
-        self, drawn: dict[int, PictureFile], tmp_path: Path
-    ) -> None:
+    def test_those_that_can_be_had_are_kept(self, drawn, tmp_path):
         (tmp_path / "3.png").unlink()
         (tmp_path / "4.png").write_bytes(b"another one")
         pictures = PictureReader(tmp_path, drawn)
@@ -281,9 +265,7 @@ class TestPreparing:
         asked = PictureReader(tmp_path, drawn)
         assert all(asked[number] == kept for number, kept in pictures._kept.items())
 
-    def test_no_more_than_are_kept(
-        self, drawn: dict[int, PictureFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_no_more_than_are_kept(self, drawn, tmp_path, monkeypatch):
         size = len(PictureReader(tmp_path, drawn)[0].content)
         monkeypatch.setattr(module, "KEPT_BYTES", round(5.5 * size))
         pictures = PictureReader(tmp_path, drawn)
@@ -291,15 +273,13 @@ class TestPreparing:
         # In their order, and none was let go for another one.
         assert list(pictures._kept) == [0, 1, 2, 3, 4]
 
-    def test_it_ends_when_the_server_does(
-        self, drawn: dict[int, PictureFile], tmp_path: Path
-    ) -> None:
+    def test_it_ends_when_the_server_does(self, drawn, tmp_path):
         pictures = PictureReader(tmp_path, drawn)
         pictures.prepare(set_event(), set_event())
         pictures.prepare(set_event(), Event())
         assert not pictures._kept
 
-    def test_searches_come_first(self, drawn: dict[int, PictureFile], tmp_path: Path) -> None:
+    def test_searches_come_first(self, drawn, tmp_path):
         pictures, stop, idle = PictureReader(tmp_path, drawn), Event(), Event()
         looked = Event()
         wait = idle.wait
@@ -308,7 +288,7 @@ class TestPreparing:
             looked.set()
             return wait(timeout)
 
-        idle.wait = searching  # type: ignore[method-assign]
+        idle.wait = searching
         thread = Thread(target=pictures.prepare, args=(stop, idle))
         thread.start()
         try:
@@ -322,12 +302,8 @@ class TestPreparing:
             thread.join(60)
 
     def test_a_server_does_so_for_what_is_served_and_what_takes_its_place(
-        self,
-        tmp_path: Path,
-        draw_pictures: Callable[..., Path],
-        inline_blocks: Any,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+        self, tmp_path, draw_pictures, inline_blocks, monkeypatch
+    ):
         def all_kept(live: Live) -> bool:
             small = live.get("shapes").small.values()
             return all(len(pictures._kept) == len(pictures._files) > 0 for pictures in small)
@@ -354,9 +330,7 @@ class TestPreparing:
         assert live.stopping.is_set()
 
 
-def test_models_of_features_cannot_be_drawn_for(
-    served_place: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_of_features_cannot_be_drawn_for(served_place, monkeypatch):
     from dataclasses import replace
 
     from deployments.serve import served_model

@@ -7,7 +7,6 @@ import base64
 import io
 import struct
 import zlib
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -66,7 +65,7 @@ REFUSED = {
 
 class TestPictures:
     @pytest.mark.parametrize("kind", REFUSED)
-    def test_what_is_no_picture_or_too_much(self, kind: str, search_page: Any) -> None:
+    def test_what_is_no_picture_or_too_much(self, kind, search_page):
         content, status, word = REFUSED[kind]
         response = search_page.post(SEARCH, json={"picture": encoded(content)})
         assert response.status_code == status, response.text
@@ -84,7 +83,7 @@ class TestPictures:
             ("BMP", {}),
         ],
     )
-    def test_what_is_taken(self, form: str, options: dict[str, Any], search_page: Any) -> None:
+    def test_what_is_taken(self, form, options, search_page):
         response = search_page.post(
             SEARCH, json={"picture": encoded(saved(DRAWN, form, **options)), "k": 2}
         )
@@ -94,7 +93,7 @@ class TestPictures:
             assert response.json()["matches"] == expected.json()["matches"]
 
     @pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "RGBA", "I;16", "CMYK"])
-    def test_any_mode(self, mode: str, search_page: Any) -> None:
+    def test_any_mode(self, mode, search_page):
         image = Image.fromarray(DRAWN)
         if mode == "I;16":
             image = Image.fromarray(DRAWN[..., 0].astype(np.uint16) * 257)
@@ -102,7 +101,7 @@ class TestPictures:
         content = saved(image if mode == "I;16" else image.convert(mode), form)
         assert search_page.post(SEARCH, json={"picture": encoded(content)}).status_code == 200
 
-    def test_two_hundred_damaged_uploads(self, search_page: Any) -> None:
+    def test_two_hundred_damaged_uploads(self, search_page):
         """Never a 5xx: cut, flipped, mixed up, and bodies that are no JSON."""
         rng = np.random.default_rng(0)
         good = [saved(DRAWN, form) for form in uploads.FORMATS]
@@ -126,14 +125,14 @@ class TestPictures:
         assert set(statuses) <= {200, 413, 415, 422}
         assert statuses.count(200) < 150
 
-    def test_a_photograph_without_a_sketch(self, search_page: Any) -> None:
+    def test_a_photograph_without_a_sketch(self, search_page):
         dark = np.full((90, 90, 3), 20, np.uint8)
         dark[:5] = 30
         response = search_page.post(SEARCH, json={"picture": encoded(saved(dark)), "photo": True})
         assert response.status_code == 422
         assert "the picture" in response.json()["error"]
 
-    def test_the_file_may_not_be_large(self, search_page: Any) -> None:
+    def test_the_file_may_not_be_large(self, search_page):
         content = bytes(uploads.LARGEST_FILE + 1)
         response = search_page.post(SEARCH, json={"picture": encoded(content)})
         assert response.status_code == 413
@@ -170,12 +169,12 @@ class TestRequests:
             (b'{"a":' * 3000, "JSON"),
         ],
     )
-    def test_malformed_questions(self, body: bytes, word: str, search_page: Any) -> None:
+    def test_malformed_questions(self, body, word, search_page):
         response = search_page.post(SEARCH, content=body)
         assert response.status_code == 422
         assert any(part in response.json()["error"] for part in word.split("|")), response.text
 
-    def test_rows_of_what_is_served_no_more(self, search_page: Any) -> None:
+    def test_rows_of_what_is_served_no_more(self, search_page):
         response = search_page.post(SEARCH, json={"image": 1, "key": "0" * 32})
         assert response.status_code == 409
         assert "anew meanwhile" in response.json()["error"]
@@ -200,14 +199,12 @@ class TestRequests:
             "/store",
         ],
     )
-    def test_nothing_else_is_served(self, address: str, search_page: Any, live: Any) -> None:
+    def test_nothing_else_is_served(self, address, search_page, live):
         key = live.get(None).reference.key
         response = search_page.get(address.format(key=key))
         assert response.status_code in (404, 422)
 
-    def test_sketches_that_are_no_examples_are_not_served(
-        self, search_page: Any, live: Any
-    ) -> None:
+    def test_sketches_that_are_no_examples_are_not_served(self, search_page, live):
         model = live.get(None)
         others = sorted(set(range(60)) - set(model.examples))
         assert others
@@ -218,9 +215,7 @@ class TestRequests:
 
 
 class TestStrangers:
-    def test_a_failure_carries_them_too(
-        self, search_page: Any, live: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_failure_carries_them_too(self, search_page, live, monkeypatch):
         monkeypatch.setattr(type(live.get(None)), "like", lambda *_: 1 / 0)
         response = search_page.post(SEARCH, json={"image": 1})
         assert response.status_code == 500
@@ -228,7 +223,7 @@ class TestStrangers:
         assert "default-src 'none'" in response.headers["content-security-policy"]
         assert response.headers["cache-control"] == "no-store"
 
-    def test_a_program_shows_the_token_in_a_header(self, live: Any) -> None:
+    def test_a_program_shows_the_token_in_a_header(self, live):
         from tests.deployments.conftest import Browser
 
         access = access_for("192.0.2.1", 9000, "serve")
@@ -248,7 +243,7 @@ class TestStrangers:
 
 
 class TestBusy:
-    def test_what_is_too_much_at_once_is_told_to_come_again(self, live: Any) -> None:
+    def test_what_is_too_much_at_once_is_told_to_come_again(self, live):
         from tests.deployments.conftest import Browser
 
         work = WorkQueue(n_threads=1, n_waiting=1)
@@ -272,7 +267,7 @@ class TestBusy:
         assert "too many searches at once" in response.json()["error"]
         assert page.post(SEARCH, json={"image": 1}).status_code == 200
 
-    def test_what_takes_too_long_is_given_up_but_keeps_its_place(self) -> None:
+    def test_what_takes_too_long_is_given_up_but_keeps_its_place(self):
         work, go, begun = WorkQueue(n_threads=1, n_waiting=0, seconds=0.5), Event(), Event()
 
         async def ask() -> None:
@@ -297,7 +292,7 @@ def wait_for(begun: Event, go: Event) -> None:
     assert go.wait(60)
 
 
-def test_a_changed_file_is_not_shown(served_place: Any, live: Any, tmp_path: Path) -> None:
+def test_a_changed_file_is_not_shown(served_place, live, tmp_path):
     from cppcl.errors import PictureError
     from deployments.web.pictures import PictureFile, PictureReader
 
@@ -309,14 +304,14 @@ def test_a_changed_file_is_not_shown(served_place: Any, live: Any, tmp_path: Pat
             show(("image", 0))
 
 
-def test_base64_is_that_of_the_standard() -> None:
+def test_base64_is_that_of_the_standard():
     content = bytes(range(256))
     assert uploads.decode_base64(base64.b64encode(content).decode()) == content
     with pytest.raises(uploads.UploadError, match="base64"):
         uploads.decode_base64(base64.urlsafe_b64encode(b"\xff\xfe\xfd").decode())
 
 
-def test_pictures_are_reduced_as_the_model_wants(search_page: Any) -> None:
+def test_pictures_are_reduced_as_the_model_wants(search_page):
     large = np.kron(DRAWN, np.ones((20, 20, 1), np.uint8))
     assert uploads.decode_upload(saved(large), longest_side=40).shape == (27, 40, 3)
     with Image.open(io.BytesIO(saved(large))) as image:

@@ -41,7 +41,7 @@ class Page(NamedTuple):
 
 
 @pytest.fixture(params=["search", "annotate"])
-def page(request: pytest.FixtureRequest) -> Page:
+def page(request) -> Page:
     name = request.param
     if name == "search":
         live = request.getfixturevalue("live")
@@ -53,7 +53,7 @@ def page(request: pytest.FixtureRequest) -> Page:
 
 
 class TestBodies:
-    def test_one_that_is_said_to_be_too_large_is_not_waited_for(self, page: Page) -> None:
+    def test_one_that_is_said_to_be_too_large_is_not_waited_for(self, page):
         with in_thread(page.make(access_for("127.0.0.1", 0))) as port:
             for address in page.takes_in:
                 with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as connection:
@@ -61,7 +61,7 @@ class TestBodies:
                     connection.sendall(f"{head}Content-Length: {10**12}\r\n\r\n".encode())
                     assert connection.recv(4096).startswith(b"HTTP/1.1 413 ")
 
-    def test_one_that_does_not_end(self, page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_one_that_does_not_end(self, page, monkeypatch):
         monkeypatch.setattr(serve_app, "BODY_SECONDS", 0.05)
         monkeypatch.setattr(annotate_app, "FORM_SECONDS", 0.05)
         monkeypatch.setattr(annotate_app, "IMPORT_SECONDS", 0.05)
@@ -76,7 +76,7 @@ class TestBodies:
             assert "0.05 s" in response.json()["error"]
 
     @pytest.mark.parametrize("coding", ["gzip", "GZIP", "br", "identity, deflate", "x y z"])
-    def test_one_that_is_compressed_is_refused_by_name(self, coding: str, page: Page) -> None:
+    def test_one_that_is_compressed_is_refused_by_name(self, coding, page):
         for address in page.takes_in:
             headers = {"Content-Encoding": coding}
             response = page.open().post(address, content=gzip.compress(b"{}"), headers=headers)
@@ -85,14 +85,14 @@ class TestBodies:
             assert response.headers["accept-encoding"] == "identity"
 
     @pytest.mark.parametrize("coding", ["identity", "Identity", ""])
-    def test_identity_is_no_compression(self, coding: str, page: Page) -> None:
+    def test_identity_is_no_compression(self, coding, page):
         for address in page.takes_in:
             response = page.open().post(address, headers={"Content-Encoding": coding})
             assert response.status_code in (200, 422)
 
 
 class TestHead:
-    def test_it_is_answered_as_get_is_without_a_body(self, page: Page) -> None:
+    def test_it_is_answered_as_get_is_without_a_body(self, page):
         browser = page.open()
         for address in (*page.shows, "/favicon.ico", "/nowhere"):
             got, head = (browser.request(m, address, headers=SHOWN) for m in ("GET", "HEAD"))
@@ -104,7 +104,7 @@ class TestHead:
             assert {n: head.headers[n] for n in kept} == {n: got.headers[n] for n in kept}
         assert browser.request("HEAD", "/").headers["content-length"] != "0"
 
-    def test_it_is_named_where_get_is(self, page: Page) -> None:
+    def test_it_is_named_where_get_is(self, page):
         browser = page.open()
         for address in (*page.shows, *page.takes_in):
             response = browser.request("DELETE", address)
@@ -116,7 +116,7 @@ class TestHead:
 
 
 class TestRefusals:
-    def test_programs_get_json_and_browsers_what_can_be_shown(self, page: Page) -> None:
+    def test_programs_get_json_and_browsers_what_can_be_shown(self, page):
         mine, theirs = access_for("127.0.0.1", 8765), access_for("192.0.2.1", 9000)
         (address, *_), (_, *shown) = page.takes_in, page.shows
         cases: list[tuple[int, Access, str, str, dict[str, str]]] = [
@@ -146,7 +146,7 @@ class TestRefusals:
                 assert "{" not in response.text
         assert "www-authenticate" in page.open(theirs).get("/").headers
 
-    def test_every_answer_carries_the_headers(self, page: Page) -> None:
+    def test_every_answer_carries_the_headers(self, page):
         browser, stranger = page.open(), page.open(access_for("192.0.2.1", 9000))
         answers = [*map(browser.get, (*page.shows, "/nowhere")), stranger.get("/")]
         for answer in (*answers, browser.post(page.takes_in[0], content=b"{}")):
@@ -157,7 +157,7 @@ class TestRefusals:
             assert answer.headers["x-frame-options"] == "DENY"
         assert browser.get("/").headers["cache-control"] == "no-store"
 
-    def test_pages_keep_to_their_policy(self, page: Page) -> None:
+    def test_pages_keep_to_their_policy(self, page):
         for address in page.shows:
             text = page.open().get(address).text
             if "<html" in text:
@@ -167,9 +167,7 @@ class TestRefusals:
                 assert text.count("<script") == text.count('<script src="/static/') > 0
 
 
-def test_numbers_and_truth_are_what_they_are_and_not_taken_for_one_another(
-    search_page: Any,
-) -> None:
+def test_numbers_and_truth_are_what_they_are_and_not_taken_for_one_another(search_page):
     picture = serve_app.documented.SKETCH
     for k in (3, 3.0):  # to JSON, both are integers
         answer = search_page.post("/api/search", json={"picture": picture, "k": k}).json()

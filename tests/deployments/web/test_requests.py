@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from deployments.web.requests import read_body
 
 
-def test_whoever_leaves_while_sending_is_no_failure_of_the_server() -> None:
+def test_whoever_leaves_while_sending_is_no_failure_of_the_server():
     messages: list[dict[str, Any]] = [
         {"type": "http.request", "body": b"{", "more_body": True},
         {"type": "http.disconnect"},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import obstore
 import pytest
 
 from storage import (
-    Artifact,
     DamagedArtifactError,
     MissingArtifactError,
     Recipe,
@@ -35,13 +33,13 @@ def put(remote: Remote, name: str, data: bytes) -> None:
 
 
 @pytest.fixture
-def here(store: Store, remote: Remote) -> Store:
+def here(store, remote) -> Store:
     """The store of this machine."""
     return Store(store.root, remote=remote)
 
 
 @pytest.fixture
-def there(remote: Remote, tmp_path: Path) -> Store:
+def there(remote, tmp_path) -> Store:
     """The store of another machine with the same remote."""
     return Store(tmp_path / "another machine", remote=remote)
 
@@ -60,9 +58,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, method: str) -> list[str]:
 
 
 class TestRoundTrip:
-    def test_every_byte_comes_back(
-        self, here: Store, there: Store, artifact: Artifact, remote: Remote
-    ) -> None:
+    def test_every_byte_comes_back(self, here, there, artifact, remote):
         (sent,) = here.push([artifact.reference])
         (fetched,) = there.pull([artifact.reference])
         n_files = len(tree(artifact.path)) - 1
@@ -73,7 +69,7 @@ class TestRoundTrip:
         assert problems_there(here) == []
         assert not list(there.root.rglob("*.partial"))
 
-    def test_files_of_several_parts(self, here: Store, there: Store, remote: Remote) -> None:
+    def test_files_of_several_parts(self, here, there, remote):
         data = np.random.default_rng(0).bytes(2 * PART_BYTES + 5)
         recipe = Recipe("large", "1")
         here.get_or_create(recipe, lambda writer: writer.put_bytes("data", data))
@@ -83,9 +79,7 @@ class TestRoundTrip:
         (problem,) = problems_there(there)
         assert problem.message == f"{remote.url_of(name)} was altered"
 
-    def test_arrays_can_be_read_where_they_are(
-        self, here: Store, artifact: Artifact, remote: Remote, contents: dict[str, np.ndarray]
-    ) -> None:
+    def test_arrays_can_be_read_where_they_are(self, here, artifact, remote, contents):
         import zarr
 
         list(here.push())
@@ -95,9 +89,7 @@ class TestRoundTrip:
             array = zarr.open_array(group, path=f"{folder}/arrays/{name}", mode="r")
             np.testing.assert_array_equal(array[...], values)
 
-    def test_the_manifest_is_the_last(
-        self, here: Store, artifact: Artifact, remote: Remote, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_manifest_is_the_last(self, here, artifact, remote, monkeypatch):
         seen = []
         seal = Remote.seal
 
@@ -110,9 +102,7 @@ class TestRoundTrip:
         manifest = f"{artifact.reference}/manifest.json"
         assert set(objects(remote)) - seen[0] == {manifest}
 
-    def test_a_second_push_reads_and_sends_nothing(
-        self, here: Store, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_second_push_reads_and_sends_nothing(self, here, artifact, monkeypatch):
         list(here.push())
         sends = counted(monkeypatch, "send")
         monkeypatch.delattr("storage.remote.transfer.problems")
@@ -120,7 +110,7 @@ class TestRoundTrip:
         assert [t.outcome for t in here.push()] == ["there"]
         assert sends == []
 
-    def test_what_is_not_there_is_not_found(self, there: Store, recipe: Recipe) -> None:
+    def test_what_is_not_there_is_not_found(self, there, recipe):
         assert there.find(recipe.reference) is None
         assert not there.root.exists()
         for ask in (there.pull, there.verify_remote):
@@ -129,19 +119,19 @@ class TestRoundTrip:
         with pytest.raises(MissingArtifactError, match="could not be fetched from"):
             there.open(recipe.reference)
 
-    def test_inputs_come_first(self, here: Store, there: Store) -> None:
+    def test_inputs_come_first(self, here, there):
         chain = chain_of(here, 3)
         for store, move in ((here, here.push), (there, there.pull)):
             assert [t.reference for t in move([chain[-1]])] == chain
             assert all(store.find_here(reference) for reference in chain)
 
-    def test_an_input_that_is_gone_is_passed_over(self, here: Store, there: Store) -> None:
+    def test_an_input_that_is_gone_is_passed_over(self, here, there):
         first, second = chain_of(Store(here.root), 2)
         (here.path(first)).rename(here.root.parent / "gone")
         assert [t.outcome for t in here.push()] == ["missing", "moved"]
         assert [t.outcome for t in there.pull([second])] == ["missing", "moved"]
 
-    def test_keys_are_resolved_in_the_remote(self, here: Store, there: Store) -> None:
+    def test_keys_are_resolved_in_the_remote(self, here, there):
         first, second = chain_of(here, 2)
         assert there.resolve(first.key[:10]) == first
         assert there.resolve(str(second), "chain") == second
@@ -164,26 +154,20 @@ def chain_of(store: Store, length: int) -> list[Reference]:
 
 
 class TestInARun:
-    def test_what_another_machine_made_is_not_made_again(
-        self, here: Store, there: Store, recipe: Recipe, create: Callable[[Writer], None]
-    ) -> None:
+    def test_what_another_machine_made_is_not_made_again(self, here, there, recipe, create):
         first = here.get_or_create(recipe, create)
         second = there.get_or_create(recipe, not_wanted)
         assert (first.cached, second.cached) == (False, True)
         assert tree(second.artifact.path) == tree(first.artifact.path)
         assert there.open(recipe.reference).text("pages/report.html") == "<p>ä</p>"
 
-    def test_what_workers_made_is_sent_with_what_is_made_from_it(
-        self, here: Store, there: Store
-    ) -> None:
+    def test_what_workers_made_is_sent_with_what_is_made_from_it(self, here, there):
         chain = chain_of(Store(here.root), 3)  # without the remote, as on a worker
         recipe = Recipe("result", "1", {}, {"input": chain[-1]})
         here.get_or_create(recipe, lambda writer: writer.put_text("text", "y"))
         assert [t.reference for t in there.pull([recipe.reference])] == [*chain, recipe.reference]
 
-    def test_what_an_interrupted_run_left_is_not_mixed_with_it(
-        self, here: Store, there: Store, recipe: Recipe, create: Callable[[Writer], None]
-    ) -> None:
+    def test_what_an_interrupted_run_left_is_not_mixed_with_it(self, here, there, recipe, create):
         def begin(writer: Writer) -> None:
             writer.array("features", shape=(10, 3), dtype="float32", rows_per_block=4)
             writer.put_array("labels", np.zeros(7, np.int64), rows_per_block=3)
@@ -194,7 +178,7 @@ class TestInARun:
         assert tree(fetched.path) == tree(made.path)
         assert not list(there.root.rglob("*.partial"))
 
-    def test_force_makes_it_anew(self, here: Store, there: Store, recipe: Recipe) -> None:
+    def test_force_makes_it_anew(self, here, there, recipe):
         remarks: list[str] = []
         there.log = remarks.append
         here.get_or_create(recipe, lambda writer: writer.put_text("text", "first"))
@@ -205,9 +189,7 @@ class TestInARun:
         elsewhere = Store(there.root / "third", remote=there.remote)
         assert elsewhere.open(recipe.reference).text("text") == "first"
 
-    def test_what_is_damaged_here_is_fetched_after_a_repair(
-        self, here: Store, recipe: Recipe, create: Callable[[Writer], None]
-    ) -> None:
+    def test_what_is_damaged_here_is_fetched_after_a_repair(self, here, recipe, create):
         made = here.get_or_create(recipe, create).artifact
         whole = tree(made.path)
         (made.path / "arrays" / "features" / "c.1.0").write_bytes(b"x")
@@ -216,7 +198,7 @@ class TestInARun:
         assert tree(here.get_or_create(recipe, not_wanted).artifact.path) == whole
         assert not list(here.root.rglob("*.partial"))
 
-    def test_collecting_fetches_nothing(self, here: Store, there: Store) -> None:
+    def test_collecting_fetches_nothing(self, here, there):
         first, second = chain_of(here, 2)
         there.open(second)
         assert there.gc([second]) == []
@@ -239,23 +221,21 @@ class TestTwoMachines:
         made = alone.get_or_create(recipe, lambda writer: writer.put_text("values", values))
         return made.artifact.reference
 
-    def test_who_comes_first_stays(self, here: Store, there: Store, recipe: Recipe) -> None:
+    def test_who_comes_first_stays(self, here, there, recipe):
         self.make(here, recipe, "one")
         reference = self.make(there, recipe, "two")
         assert [t.outcome for t in here.push()] == ["moved"]
         assert [t.outcome for t in there.push()] == ["other"]
         assert self.as_a_third_machine_sees(here, reference) == "one"
 
-    def test_replacing_is_asked_for(self, here: Store, there: Store, recipe: Recipe) -> None:
+    def test_replacing_is_asked_for(self, here, there, recipe):
         self.make(here, recipe, "one")
         reference = self.make(there, recipe, "two")
         list(here.push())
         assert [t.outcome for t in there.push([reference], replace=True)] == ["moved"]
         assert self.as_a_third_machine_sees(here, reference) == "two"
 
-    def test_both_at_once_end_with_one(
-        self, here: Store, there: Store, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_both_at_once_end_with_one(self, here, there, recipe, monkeypatch):
         self.make(here, recipe, "one")
         reference = self.make(there, recipe, "two")
         both_have_sent = threading.Barrier(2, timeout=30)
@@ -284,7 +264,7 @@ class TestTwoMachines:
         assert outcomes[winner] == "moved"
         assert problems_there(here) == []
 
-    def test_the_same_values_are_the_same(self, here: Store, there: Store, recipe: Recipe) -> None:
+    def test_the_same_values_are_the_same(self, here, there, recipe):
         def create(writer: Writer) -> None:
             writer.put_text("values", "one")
             writer.note(device="another")
@@ -307,15 +287,7 @@ class TestInterrupted:
 
     @pytest.mark.parametrize("n_before", [0, 3])
     @pytest.mark.parametrize("method", ["send", "parts"])
-    def test_push_and_pull(
-        self,
-        method: str,
-        n_before: int,
-        here: Store,
-        there: Store,
-        artifact: Artifact,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+    def test_push_and_pull(self, method, n_before, here, there, artifact, monkeypatch):
         def move() -> None:
             list(here.push() if method == "send" else there.pull([artifact.reference]))
 
@@ -360,18 +332,16 @@ DAMAGE = {
 
 class TestDamage:
     @pytest.fixture(autouse=True)
-    def sent(self, here: Store, artifact: Artifact) -> None:
+    def sent(self, here, artifact) -> None:
         list(here.push())
 
     @pytest.fixture
-    def damaged(self, artifact: Artifact) -> str:
+    def damaged(self, artifact) -> str:
         """Object that is damaged."""
         return f"{artifact.reference}/{Inventory.of(artifact).folder}/arrays/features/c.1.0"
 
     @pytest.mark.parametrize("kind", DAMAGE)
-    def test_it_is_named_and_not_published(
-        self, kind: str, damaged: str, here: Store, there: Store, artifact: Artifact
-    ) -> None:
+    def test_it_is_named_and_not_published(self, kind, damaged, here, there, artifact):
         remote = here.remote
         data = DAMAGE[kind](objects(remote)[damaged])
         if data is None:
@@ -391,7 +361,7 @@ class TestDamage:
         assert problems_there(there) == []
         assert tree(there.open(artifact.reference).path) == tree(artifact.path)
 
-    def test_all_of_it_is_named(self, here: Store, there: Store, artifact: Artifact) -> None:
+    def test_all_of_it_is_named(self, here, there, artifact):
         for name in objects(here.remote):
             if "/arrays/" in name:
                 put(here.remote, name, b"x")
@@ -402,9 +372,7 @@ class TestDamage:
         assert f"and {n_damaged - 10} more" in str(caught.value)
 
     @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"sha256": ""}', b"\xff"])
-    def test_a_manifest_that_is_none(
-        self, data: bytes, here: Store, there: Store, artifact: Artifact
-    ) -> None:
+    def test_a_manifest_that_is_none(self, data, here, there, artifact):
         place = f"{artifact.reference}/manifest.json"
         put(here.remote, place, data)
         with pytest.raises(DamagedArtifactError, match="is not as it was published"):
@@ -414,18 +382,14 @@ class TestDamage:
         list(here.push([artifact.reference], replace=True))
         assert there.open(artifact.reference).manifest == artifact.manifest
 
-    def test_a_manifest_of_another_artifact(
-        self, here: Store, there: Store, artifact: Artifact
-    ) -> None:
+    def test_a_manifest_of_another_artifact(self, here, there, artifact):
         (other,) = chain_of(here, 1)
         manifest = objects(here.remote)[f"{artifact.reference}/manifest.json"]
         put(here.remote, f"{other}/manifest.json", manifest)
         with pytest.raises(DamagedArtifactError, match=f"does not describe {other}"):
             list(there.pull([other]))
 
-    def test_a_run_goes_on_without_it(
-        self, here: Store, there: Store, recipe: Recipe, create: Callable[[Writer], None]
-    ) -> None:
+    def test_a_run_goes_on_without_it(self, here, there, recipe, create):
         name = next(name for name in objects(here.remote) if name.endswith("c.1.0"))
         put(here.remote, name, b"x")
         remarks: list[str] = []
@@ -437,9 +401,7 @@ class TestDamage:
         assert remarks[0].startswith("going on without the remote: ")
         assert name in remarks[0]
 
-    def test_what_was_not_whole_where_it_came_from(
-        self, here: Store, there: Store, artifact: Artifact
-    ) -> None:
+    def test_what_was_not_whole_where_it_came_from(self, here, there, artifact):
         chunks = artifact.path / "arrays" / "features"
         (chunks / "c.1.0").write_bytes((chunks / "c.0.0").read_bytes())
         send(here.remote, artifact, replace=True)
@@ -448,9 +410,7 @@ class TestDamage:
             list(there.pull([artifact.reference]))
         assert list(there.references()) == []
 
-    def test_what_is_damaged_here_is_not_sent(
-        self, here: Store, artifact: Artifact, remote: Remote
-    ) -> None:
+    def test_what_is_damaged_here_is_not_sent(self, here, artifact, remote):
         before = objects(remote)
         (artifact.path / "files" / "picture.png").write_bytes(b"x")
         with pytest.raises(DamagedArtifactError, match=r"damaged here, so it is not sent: .*png"):
@@ -458,8 +418,8 @@ class TestDamage:
         assert objects(remote) == before
 
     def test_a_wrong_byte_that_an_interrupted_push_left_is_sent_again(
-        self, here: Store, there: Store, artifact: Artifact, remote: Remote
-    ) -> None:
+        self, here, there, artifact, remote
+    ):
         obstore.delete(remote._objects, f"{artifact.reference}/manifest.json")
         name = next(name for name in objects(remote) if name.endswith("picture.png"))
         data = objects(remote)[name]

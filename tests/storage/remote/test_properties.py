@@ -67,7 +67,7 @@ def two_machines(content: Any) -> Iterator[tuple[Store, Store, Reference]]:
 
 @settings(max_examples=15, deadline=None)
 @given(contents)
-def test_every_artifact_comes_back(content: Any) -> None:
+def test_every_artifact_comes_back(content):
     with two_machines(content) as (here, there, reference):
         list(here.push([reference]))
         list(there.pull([reference]))
@@ -78,7 +78,7 @@ def test_every_artifact_comes_back(content: Any) -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(contents, faults)
-def test_all_damage_is_named_and_mended(content: Any, faults: list[tuple[int, str]]) -> None:
+def test_all_damage_is_named_and_mended(content, faults):
     with two_machines(content) as (here, there, reference):
         list(here.push([reference]))
         remote = here.remote

@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from storage import (
-    Artifact,
     Recipe,
     Reference,
     Remote,
     RemoteError,
     Store,
-    Writer,
     open_remote,
 )
 from storage.remote.inventory import Inventory
@@ -48,26 +45,19 @@ list((store.push if method == "send" else store.pull)([Reference.parse(reference
 
 
 @pytest.fixture
-def there(bucket: str, tmp_path: Path) -> Store:
+def there(bucket, tmp_path) -> Store:
     """Another machine's store, with a bucket."""
     return Store(tmp_path / "another machine", remote=open_remote(bucket))
 
 
 @pytest.fixture
-def here(store: Store, bucket: str) -> Store:
+def here(store, bucket) -> Store:
     """This machine's."""
     return Store(store.root, remote=open_remote(bucket))
 
 
 @pytest.mark.parametrize("method", ["send", "parts"])
-def test_killed(
-    method: str,
-    here: Store,
-    there: Store,
-    artifact: Artifact,
-    bucket: str,
-    child: Callable[..., Any],
-) -> None:
+def test_killed(method, here, there, artifact, bucket, child):
     if method == "parts":
         list(here.push())
     root = here.root if method == "send" else there.root
@@ -87,7 +77,7 @@ def test_killed(
 
 class TestGone:
     @pytest.fixture
-    def server(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    def server(self, monkeypatch) -> Iterator[Server]:
         """A server to be killed."""
         with serving() as server:
             for name, value in server.environment().items():
@@ -95,13 +85,8 @@ class TestGone:
             yield server
 
     def test_in_the_middle_of_a_push_and_from_the_beginning(
-        self,
-        server: Server,
-        store: Store,
-        artifact: Artifact,
-        recipe: Recipe,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+        self, server, store, artifact, recipe, monkeypatch
+    ):
         here = Store(store.root, remote=open_remote(server.make_bucket()))
         kill_after(monkeypatch, "send", 2, server)
         with pytest.raises(RemoteError, match=rf"^{here.remote.url} cannot be used .*again"):
@@ -110,15 +95,7 @@ class TestGone:
             list(here.pull([NOWHERE]))
         assert here.verify() == []
 
-    def test_in_the_middle_of_a_run(
-        self,
-        server: Server,
-        store: Store,
-        create: Callable[[Writer], None],
-        recipe: Recipe,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+    def test_in_the_middle_of_a_run(self, server, store, create, recipe, tmp_path, monkeypatch):
         url = server.make_bucket()
         Store(store.root, remote=open_remote(url)).get_or_create(recipe, create)
         remarks: list[str] = []
@@ -160,9 +137,7 @@ def not_wanted(self: Remote, reference: Reference) -> None:
     raise AssertionError(f"asked for {reference}")
 
 
-def test_it_is_left_alone_for_longer_each_time(
-    there: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_left_alone_for_longer_each_time(there, monkeypatch):
     remote, now = there.remote, [1000.0]
     assert remote is not None
     monkeypatch.setattr("storage.remote.objects.monotonic", lambda: now[0])
@@ -180,9 +155,7 @@ def test_it_is_left_alone_for_longer_each_time(
 
 
 class TestRefused:
-    def test_a_bucket_that_is_not_there(
-        self, store: Store, artifact: Artifact, bucket: str
-    ) -> None:
+    def test_a_bucket_that_is_not_there(self, store, artifact, bucket):
         url = "s3://never-made-this-bucket"
         here = Store(store.root, remote=open_remote(url))
         calls: list[Callable[[], Any]] = [
@@ -195,9 +168,7 @@ class TestRefused:
             with pytest.raises(RemoteError, match=rf"^{url}: there is no such bucket\. Make it"):
                 call()
 
-    def test_without_permission(
-        self, store: Store, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_without_permission(self, store, artifact, monkeypatch):
         # Requests are allowed to make the bucket, then nobody knows the key.
         with serving(INITIAL_NO_AUTH_ACTION_COUNT="1") as server:
             for name, value in server.environment().items():

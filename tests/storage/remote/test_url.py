@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ NOWHERE = Reference("features", "0" * 32)
         ("file://localhost/mnt/x", "file:///mnt/x"),
     ],
 )
-def test_urls(url: str, clean: str) -> None:
+def test_urls(url, clean):
     remote = open_remote(url)
     assert (remote.url, repr(remote)) == (clean, f"Remote({clean!r})")
     assert remote is open_remote(url)
@@ -50,7 +49,7 @@ def test_urls(url: str, clean: str) -> None:
         SECRET,
     ],
 )
-def test_what_may_hold_a_secret_is_refused_and_not_repeated(url: str) -> None:
+def test_what_may_hold_a_secret_is_refused_and_not_repeated(url):
     with pytest.raises(RemoteURLError) as caught:
         open_remote(url)
     shown: BaseException | None = caught.value
@@ -63,12 +62,12 @@ def test_what_may_hold_a_secret_is_refused_and_not_repeated(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["", "s3://", "s3:///prefix", "s3://b", "s3://bucket/a/../b", "file:x", "gs://bucket"]
 )
-def test_what_is_no_remote_is_refused(url: str) -> None:
+def test_what_is_no_remote_is_refused(url):
     with pytest.raises(RemoteURLError, match=r"given as (s3|file)://"):
         open_remote(url)
 
 
-def test_a_folder_is_not_made(tmp_path: Path) -> None:
+def test_a_folder_is_not_made(tmp_path):
     folder = tmp_path / "not mounted"
     store = Store(tmp_path / "store", remote=open_remote(folder.as_uri()))
     with pytest.raises(RemoteError, match=r"not%20mounted is no folder\. Make it, or mount it"):
@@ -77,9 +76,7 @@ def test_a_folder_is_not_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("package", ["obstore", "botocore"])
-def test_the_extra_is_named_where_it_is_missing(
-    package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_extra_is_named_where_it_is_missing(package, monkeypatch):
     found = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == package else found(name)
@@ -90,14 +87,14 @@ def test_the_extra_is_named_where_it_is_missing(
 
 class TestAWSConfiguration:
     @pytest.fixture(autouse=True)
-    def nothing_set(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing_set(self, tmp_path, monkeypatch) -> None:
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             monkeypatch.delenv(name)
         monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
         monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
 
-    def test_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_environment(self, monkeypatch):
         for name, value in {
             "ACCESS_KEY_ID": "id",
             "SECRET_ACCESS_KEY": SECRET,
@@ -110,7 +107,7 @@ class TestAWSConfiguration:
         assert (config["region"], config["endpoint"]) == ("eu-west-3", "https://minio.example")
         assert self.keys(credentials) == ("id", SECRET, "token")
 
-    def test_profile(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_profile(self, tmp_path, monkeypatch):
         (tmp_path / "config").write_text(
             "[profile lab]\nregion = eu-north-1\nendpoint_url = https://ceph.example\n"
         )
@@ -122,7 +119,7 @@ class TestAWSConfiguration:
         assert (config["region"], config["endpoint"]) == ("eu-north-1", "https://ceph.example")
         assert self.keys(credentials) == ("of-lab", SECRET, None)
 
-    def test_a_profile_that_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_profile_that_is_none(self, monkeypatch):
         monkeypatch.setenv("AWS_PROFILE", "absent")
         with pytest.raises(RemoteError, match=r"configuration cannot be used: .*absent"):
             _aws()
@@ -135,19 +132,17 @@ class TestAWSConfiguration:
             ("AWS_REGION", f"not a region {SECRET}"),
         ],
     )
-    def test_a_value_of_another_form(
-        self, name: str, value: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_value_of_another_form(self, name, value, monkeypatch):
         monkeypatch.setenv(name, value)
         with pytest.raises(RemoteError, match=f"{name} is not of its form$") as caught:
             _aws()
         assert SECRET not in str(caught.value)
 
-    def test_no_credentials(self) -> None:
+    def test_no_credentials(self):
         with pytest.raises(RemoteError, match=r"no credentials: set AWS_ACCESS_KEY_ID and"):
             _aws()
 
-    def test_a_bucket_open_to_everyone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_bucket_open_to_everyone(self, monkeypatch):
         monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
         assert _aws()[1] is None
 
