@@ -36,7 +36,7 @@ bench: $(VENV)/.installed-bench ## every benchmark, one after the other; the lea
 	@set -e; for name in coding pacing training; do \
 		echo "== $$name"; $(BENCH) tests/benchmarks/bench_$$name.py --json bench.json; \
 	done; \
-	for name in learner features descriptors curricula storage serve scaling; do \
+	for name in features descriptors curricula storage serve scaling; do \
 		echo "== $$name"; OMP_NUM_THREADS=1 $(BENCH) tests/benchmarks/bench_$$name.py; \
 	done
 

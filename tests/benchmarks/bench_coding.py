@@ -14,8 +14,10 @@ own coordinate descent on the processor.
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ from cppcl.optim.code_problem import CodeProblem
 from cppcl.optim.codes import encode, update_codes
 from cppcl.optim.terms import CodeBlock
 
-SAMPLES, WIDTH, ATOMS = 5000, 2400, 1000
+SAMPLES, WIDTH, ATOMS, ALPHA = 5000, 2400, 1000, 0.1
 
 
 def low_rank_features(n: int, *, rank: int = 100, seed: int = 0) -> NDArray[np.float32]:
@@ -57,87 +59,85 @@ def objective(
     return total
 
 
-def measure() -> list[dict[str, Any]]:
-    """Time all three on both kinds of features."""
-    import spams
+def problems() -> Iterator[tuple[str, NDArray[np.float32], NDArray[np.float32]]]:
+    """Kind, features and atoms."""
+    for kind, stacked in (
+        ("clustered", clustered_features(SAMPLES + ATOMS, WIDTH, 50)[0]),
+        ("low rank", low_rank_features(SAMPLES + ATOMS)),
+    ):
+        yield kind, np.ascontiguousarray(stacked[:SAMPLES]), stacked[SAMPLES:].copy()
+
+
+def timed(work: dict[str, Callable[[], Any]]) -> tuple[dict[str, float], dict[str, Any]]:
+    """Seconds and results of calls by name."""
+    found: dict[str, Any] = {}
+    times = {
+        name: seconds(lambda name=name, call=call: found.update({name: call()}))
+        for name, call in work.items()
+    }
+    return times, found
+
+
+def scikit_learn(features: NDArray[Any], atoms: NDArray[Any]) -> NDArray[Any]:
+    """Codes by scikit-learn."""
     from sklearn.decomposition import sparse_encode
 
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return sparse_encode(features, atoms, algorithm="lasso_cd", alpha=ALPHA / 2, n_jobs=2)
+
+
+def lars(features: NDArray[Any], atoms: NDArray[Any]) -> NDArray[Any]:
+    """Codes by SPAMS."""
+    import spams
+
+    columns, D = np.asfortranarray(features.T), np.asfortranarray(atoms.T)
+    return spams.lasso(columns, D=D, lambda1=ALPHA / 2, mode=2, numThreads=2).T.toarray()
+
+
+def measure() -> list[dict[str, Any]]:
+    """Time all three on both kinds of features."""
     entries = []
-    both = {
-        "clustered": (clustered_features(SAMPLES + ATOMS, WIDTH, 50)[0], 0.1),
-        "low rank": (low_rank_features(SAMPLES + ATOMS), 0.1),
-    }
-    for kind, (stacked, alpha) in both.items():
-        features, atoms = np.ascontiguousarray(stacked[:SAMPLES]), stacked[SAMPLES:].copy()
-        limit = seconds(lambda features=features, atoms=atoms: features @ atoms.T)
-        encode(features[:300], atoms, alpha)  # compiles
-        found: dict[str, Any] = {}
-
-        def ours(features=features, atoms=atoms, alpha=alpha, found=found) -> None:
-            found["ours"] = encode(features, atoms, alpha, tol=1e-3).codes
-
-        def sklearn(features=features, atoms=atoms, alpha=alpha, found=found) -> None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found["scikit-learn"] = sparse_encode(
-                    features, atoms, algorithm="lasso_cd", alpha=alpha / 2, n_jobs=2
-                )
-
-        def lars(features=features, atoms=atoms, alpha=alpha, found=found) -> None:
-            found["SPAMS"] = spams.lasso(
-                np.asfortranarray(features.T),
-                D=np.asfortranarray(atoms.T),
-                lambda1=alpha / 2,
-                mode=2,
-                numThreads=2,
-            ).T.toarray()
-
-        times = {"scikit-learn": seconds(sklearn), "SPAMS": seconds(lars), "ours": seconds(ours)}
-        values = {name: objective(features, atoms, codes, alpha) for name, codes in found.items()}
+    for kind, features, atoms in problems():
+        given = features, atoms
+        limit = seconds(lambda given=given: given[0] @ given[1].T)
+        encode(features[:300], atoms, ALPHA)  # compiles
+        times, found = timed(
+            {
+                "scikit-learn": functools.partial(scikit_learn, *given),
+                "SPAMS": functools.partial(lars, *given),
+                "ours": lambda given=given: encode(*given, ALPHA, tol=1e-3).codes,
+            }
+        )
+        values = {name: objective(*given, codes, ALPHA) for name, codes in found.items()}
         least = min(values.values())
+        rest = {
+            "non_zeros": float((found["ours"] != 0).mean()),
+            "ours_above_least": values["ours"] / least - 1,
+        }
         for peer in ("scikit-learn", "SPAMS"):
-            entries.append(
-                entry(
-                    f"lasso coding, {kind} features",
-                    times["ours"],
-                    peer,
-                    times[peer],
-                    limit=limit,
-                    non_zeros=float((found["ours"] != 0).mean()),
-                    ours_above_least=values["ours"] / least - 1,
-                    peer_above_least=values[peer] / least - 1,
-                )
-            )
+            above = values[peer] / least - 1
+            name = f"lasso coding, {kind} features"
+            both = times["ours"], peer, times[peer]
+            entries.append(entry(name, *both, limit=limit, **rest, peer_above_least=above))
     return entries
 
 
 def measure_device(device: str) -> list[dict[str, Any]]:
     """Time the code step on a device against the one on the processor."""
     entries = []
-    both = {
-        "clustered": (clustered_features(SAMPLES + ATOMS, WIDTH, 50)[0], 0.1),
-        "low rank": (low_rank_features(SAMPLES + ATOMS), 0.1),
-    }
-    for kind, (stacked, alpha) in both.items():
-        features, atoms = np.ascontiguousarray(stacked[:SAMPLES]), stacked[SAMPLES:].copy()
-        problem = CodeProblem(
-            [CodeBlock(slice(0, SAMPLES), features, atoms)],
-            np.ones(SAMPLES, dtype=np.float32),
-            alpha,
-        )
+    for kind, features, atoms in problems():
+        block = CodeBlock(slice(0, SAMPLES), features, atoms)
+        problem = CodeProblem([block], np.ones(SAMPLES, dtype=np.float32), ALPHA)
         start = np.zeros((SAMPLES, ATOMS), dtype=np.float32)
-        found: dict[str, Any] = {}
-
-        def there(problem=problem, start=start, found=found) -> None:
-            found["device"] = update_codes(
-                problem, start=start, solver="gradient", device=device, max_iter=300, tol=1e-3
-            )
-
-        def here(features=features, atoms=atoms, alpha=alpha, found=found) -> None:
-            found["processor"] = encode(features, atoms, alpha, tol=1e-3)
-
-        there(), here()
-        times = {"device": seconds(there), "processor": seconds(here)}
+        options = {"solver": "gradient", "device": device, "max_iter": 300, "tol": 1e-3}
+        work: dict[str, Callable[[], Any]] = {
+            "device": functools.partial(update_codes, problem, start=start, **options),
+            "processor": functools.partial(encode, features, atoms, ALPHA, tol=1e-3),
+        }
+        for call in work.values():
+            call()
+        times, found = timed(work)
         values = {name: problem.value(result.codes) for name, result in found.items()}
         least = min(values.values())
         entries.append(

@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "cppcl" / "features"))
 
 from bench_descriptors import photographs, sketches
 from curricula_by_command import PAPER_IMAGES, PAPER_SECONDS, measure_run
-from entries import entry, report, seconds
+from entries import entry, report, seconds, seconds_each
 from scenes import overlaps, scene
 
 from cppcl.curriculum import (
@@ -44,7 +44,7 @@ from cppcl.curriculum import (
     order_by_scores,
     pairs_from_scores,
 )
-from cppcl.features import Extractor, make_extractor
+from cppcl.features import make_extractor
 from cppcl.pictures.decoding import decode_picture
 
 N_TRAINING = 40
@@ -69,17 +69,6 @@ def read(files: Sequence[Path], made: Callable[[int], list[Any]], n: int) -> lis
     return [decode_picture(file) for file in files[:n]] if files else made(n)
 
 
-def cpu_seconds_each(scorer: Extractor, pictures: Sequence[Any]) -> float:
-    """Median processor time of a picture after one warm-up, whatever else runs here."""
-    scorer.transform(pictures[:1])
-    times = []
-    for picture in [*pictures] * REPEATS:
-        started = time.process_time()
-        scorer.transform([picture])
-        times.append(time.process_time() - started)
-    return statistics.median(times)
-
-
 def measure_scores(images: Sequence[Any], drawings: Sequence[Any]) -> list[dict[str, Any]]:
     """Time every score, one picture at a time."""
     paper = ("paper, objectness", PAPER_SECONDS / PAPER_IMAGES)
@@ -91,7 +80,7 @@ def measure_scores(images: Sequence[Any], drawings: Sequence[Any]) -> list[dict[
         ("edgeness", drawings, ()),
     ):
         scorer = make_extractor(name).fit(pictures[-N_TRAINING:])
-        spent = cpu_seconds_each(scorer, pictures[:20])
+        spent = seconds_each(scorer.transform, pictures[:20], REPEATS, time.process_time)
         hours = {f"{PAPER_IMAGES}_images_2_cores_s": spent * PAPER_IMAGES / 2} if peer else {}
         entries.append(entry(f"score {name}", spent, *peer, ms=1e3 * spent, **hours))
     return entries

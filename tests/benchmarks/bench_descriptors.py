@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import statistics
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +25,9 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from entries import entry, report
+from entries import entry, report, seconds_each
 
-from cppcl.features import EXTRACTORS, Extractor, make_extractor
+from cppcl.features import EXTRACTORS, make_extractor
 from cppcl.pictures.decoding import decode_picture
 
 PAPER = {"lks": 1.1, "cnn": 0.04}
@@ -76,17 +74,6 @@ def photographs(n: int, seed: int = 0) -> list[NDArray[np.uint8]]:
     return pictures
 
 
-def seconds_each(extractor: Extractor, pictures: Sequence[NDArray[np.uint8]]) -> float:
-    """Median time of a picture after one warm-up."""
-    extractor.transform(pictures[:1])
-    times = []
-    for picture in [*pictures] * REPEATS:
-        started = time.perf_counter()
-        extractor.transform([picture])
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
-
-
 def measure(name: str, drawn: list[Any], training: list[Any], taken: list[Any]) -> list[Any]:
     """Time one extractor on sketches, and on photographs where it finds contours by itself."""
     extractor = make_extractor(name)
@@ -97,13 +84,13 @@ def measure(name: str, drawn: list[Any], training: list[Any], taken: list[Any]) 
         rest["fit_s"] = time.perf_counter() - started
     peer = ("paper", PAPER[name]) if name in PAPER else ()
     pictures = taken if name == "cnn" else drawn
-    spent = seconds_each(extractor, pictures)
+    spent = seconds_each(extractor.transform, pictures, REPEATS)
     entries = [entry(f"descriptor {name}", spent, *peer, ms=1e3 * spent, **rest)]
     if "contours" in inspect.signature(EXTRACTORS[name]).parameters:
         of_photographs = make_extractor(name, {"contours": "canny"})
         if extractor.learns:
             of_photographs.from_arrays(extractor.to_arrays())
-        spent = seconds_each(of_photographs, taken)
+        spent = seconds_each(of_photographs.transform, taken, REPEATS)
         label = f"descriptor {name}, photographs by canny"
         entries.append(entry(label, spent, ms=1e3 * spent, dimension=extractor.dimension))
     return entries

@@ -1,12 +1,12 @@
-"""Time of every extractor, as a ratio to one HOG of scikit-image; CUDA too where there is one.
+"""The network on a CUDA device against the CPU, and bfloat16 against float32.
 
 Run from the project's folder, with one thread as on a Dask worker::
 
     OMP_NUM_THREADS=1 python tests/benchmarks/bench_features.py [--pictures 32] [--precision]
 
-Where torch finds a CUDA device, the network runs on it too: its features must agree with those of
-the CPU to 1e-3 of their norm, or the script fails. There it also says how much of the time goes
-into preparing pictures, which page-locked buffers and threads are meant to hide.
+Features on the device must agree with those of the CPU to 1e-3 of their norm, or the script fails.
+It also says how much of the time goes into preparing pictures, which page-locked buffers and
+threads are meant to hide.
 
 ``--precision`` measures bfloat16 alone, against float32 on the same device: time, the largest
 error relative to the norm of a picture's features, and the least cosine. Weights of networks
@@ -16,9 +16,7 @@ other than the packaged one are random, of a fixed seed, so their errors are a g
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,51 +26,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parent))
 
-from cppcl.features import EXTRACTORS, make_extractor
+from bench_descriptors import sketches
+from entries import seconds
+
+from cppcl.features import make_extractor
 
 AGREEMENT = 1e-3
 NETWORKS = ("efficientnet_lite0", "alexnet", "caffenet", "resnet50:avgpool", "vit_b_32:encoder")
 """Networks whose precision is measured."""
 
 
-def drawings(n: int) -> list[NDArray[np.uint8]]:
-    """White pictures with random dark strokes, (256, 256, 3)."""
-    from PIL import Image, ImageDraw
-
-    generator = np.random.default_rng(0)
-    pictures = []
-    for _ in range(n):
-        picture = Image.new("RGB", (256, 256), "white")
-        pen = ImageDraw.Draw(picture)
-        for _ in range(8):
-            pen.line([tuple(p) for p in generator.integers(20, 236, (4, 2))], "black", 3)
-        pictures.append(np.asarray(picture))
-    return pictures
-
-
-def milliseconds(work: Callable[[], object], n: int, repeats: int = 3) -> float:
+def milliseconds(work: Callable[[], object], n: int) -> float:
     """Median time a picture after one warm-up."""
     work()
-    seconds = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - started)
-    return 1e3 * statistics.median(seconds) / n
-
-
-def peer(pictures: list[NDArray[np.uint8]]) -> None:
-    """HOG of scikit-image on 128 x 128 grey pictures."""
-    from skimage.feature import hog
-
-    for picture in pictures:
-        hog(
-            picture[::2, ::2, 0],
-            orientations=9,
-            pixels_per_cell=(18, 18),
-            cells_per_block=(2, 2),
-        )
+    return 1e3 * seconds(work, 3) / n
 
 
 def with_weights(network: str, folder: Path) -> dict[str, Any]:
@@ -165,22 +134,12 @@ def on_cuda(pictures: list[NDArray[np.uint8]]) -> None:
 
 
 def main() -> None:
-    """Time every extractor that takes pictures."""
+    """Compare the network on CUDA with the CPU, or bfloat16 with float32."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pictures", type=int, default=32)
     parser.add_argument("--precision", action="store_true", help="measure bfloat16 alone")
     options = parser.parse_args()
-    pictures = drawings(options.pictures)
-    if options.precision:
-        precision(pictures)
-        return
-    unit = milliseconds(lambda: peer(pictures), len(pictures))
-    print(f"{'skimage hog':16} {unit:8.2f} ms a picture, ratio 1")
-    for name in sorted(set(EXTRACTORS) - {"precomputed"}):
-        extractor = make_extractor(name).fit(pictures)
-        value = milliseconds(lambda e=extractor: e.transform(pictures), len(pictures))
-        print(f"{name:16} {value:8.2f} ms a picture, ratio {value / unit:.2f}")
-    on_cuda(pictures)
+    (precision if options.precision else on_cuda)(sketches(options.pictures))
 
 
 if __name__ == "__main__":

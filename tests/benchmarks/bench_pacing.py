@@ -24,7 +24,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -33,6 +32,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
+
+from entries import ONCE_ABOVE, REPEATS, entry, in_process, report
 
 SEED = 0
 TIME_LIMIT = 300.0
@@ -153,8 +154,6 @@ def solve_by_clarabel(program: Any) -> tuple[Any, Any, str]:
 
 def timed(work: Callable[[], object]) -> dict[str, float]:
     """Median wall time and least processor time of five calls, or of one that takes a minute."""
-    from entries import ONCE_ABOVE, REPEATS
-
     wall, processor = [], []
     while len(wall) < REPEATS and not (wall and wall[-1] > ONCE_ABOVE):
         started = time.perf_counter(), time.process_time()
@@ -182,12 +181,7 @@ def peer(kind: str, name: str) -> dict[str, Any]:
     x, duals, status = found["solution"]
     v = np.clip(x[:n], 0, 1)
     residual = kkt_residual(paced, v, scale * duals[n : n + P])
-    return {
-        **times,
-        "kkt": residual,
-        "objective": paced.value(v),
-        "status": status,
-    }
+    return {**times, "kkt": residual, "objective": paced.value(v), "status": status}
 
 
 def ours(kind: str, residual: float, objective: float) -> dict[str, Any]:
@@ -237,28 +231,21 @@ def large() -> dict[str, Any]:
     }
 
 
-def in_process(work: str, *arguments: object) -> dict[str, Any]:
+def apart(work: str, *arguments: object) -> dict[str, Any]:
     """Run one of the functions above in a process of its own, in one thread."""
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS_")
-    }
-    for threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        environment[threads] = "1"
-    command = [sys.executable, __file__, "--work", json.dumps([work, *arguments])]
-    finished = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    answer: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
-    return answer
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")}
+    environment |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    found: dict[str, Any] = in_process(__file__, "--work", [work, *arguments], environment)
+    return found
 
 
 def measure(only: tuple[str, ...] = (*PROBLEMS, "large")) -> list[dict[str, Any]]:
     """Return an entry for every problem and peer; see `entries.entry`."""
-    from entries import entry
-
     found = []
     for kind in (name for name in PROBLEMS if name in only):
         for name, label in PEERS.items():
-            theirs = in_process("peer", kind, name)
-            mine = in_process("ours", kind, theirs["kkt"], theirs["objective"])
+            theirs = apart("peer", kind, name)
+            mine = apart("ours", kind, theirs["kkt"], theirs["objective"])
             best = abs(mine["best"])
             found.append(
                 entry(
@@ -278,7 +265,7 @@ def measure(only: tuple[str, ...] = (*PROBLEMS, "large")) -> list[dict[str, Any]
                 )
             )
     if "large" in only:
-        mine = in_process("large")
+        mine = apart("large")
         name = "pacing step, n 224000, 1M pairs, links"
         rest = {key: value for key, value in mine.items() if key != "seconds"}
         found.append(entry(name, mine["seconds"], wanted_s=60.0, wanted_gigabytes=4.0, **rest))
@@ -296,8 +283,6 @@ def main() -> None:
         work, *arguments = json.loads(options.work)
         print(json.dumps({"peer": peer, "ours": ours, "large": large}[work](*arguments)))
         return
-    from entries import report
-
     report(measure(tuple(options.only or (*PROBLEMS, "large"))), options.json)
 
 

@@ -14,7 +14,6 @@ scikit-learn's brute force. The paper prints 1.18 s a query on a machine of its 
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -28,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from bench_descriptors import sketches
-from entries import clustered_features, entry, report
+from entries import clustered_features, entry, report, seconds_each
 
 from cppcl import CPRL
 from cppcl.features import make_extractor
@@ -60,17 +59,6 @@ def codes(n: int, width: int, share: float, seed: int) -> NDArray[np.float32]:
     return made
 
 
-def each(work: Callable[[Any], object], queries: Any) -> float:
-    """Median seconds of one query, after a first that warms up."""
-    work(queries[:1])
-    times = []
-    for row in range(len(queries)):
-        started = time.perf_counter()
-        work(queries[row : row + 1])
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
-
-
 def plain(gallery: NDArray[np.float32]) -> Callable[[Any], object]:
     """Product with all normalised codes, then a full sort."""
     unit = gallery / np.maximum(np.linalg.norm(gallery, axis=1, keepdims=True), 1e-12)
@@ -89,7 +77,7 @@ def before_search() -> tuple[float, float]:
     """Seconds to describe a sketch by LKS, and to code it with 1,000 atoms."""
     learned = make_extractor("lks").fit(sketches(60, seed=1))
     asked = sketches(N_QUERIES, seed=2)
-    feature = each(learned.transform, asked)
+    feature = seconds_each(learned.transform, asked)
     training, labels = clustered_features(2000, 2400, 50)
     model = CPRL(
         n_atoms=1000,
@@ -99,7 +87,7 @@ def before_search() -> tuple[float, float]:
         pacing={"regularizer": "none"},
     )
     model.fit(training[:1000], training[1000:], labels[:1000], labels[1000:])
-    return feature, each(model.encode_sketches, clustered_features(N_QUERIES, 2400, 50)[0])
+    return feature, seconds_each(model.encode_sketches, clustered_features(N_QUERIES, 2400, 50)[0])
 
 
 def searches(n: int, kind: str, width: int, share: float) -> tuple[list[dict[str, Any]], float]:
@@ -108,11 +96,18 @@ def searches(n: int, kind: str, width: int, share: float) -> tuple[list[dict[str
     started = time.perf_counter()
     prepared = Gallery(gallery)
     built = time.perf_counter() - started
-    ours = each(lambda query: prepared.nearest(query, K), queries)
+    ours = seconds_each(lambda query: prepared.nearest(query, K), queries)
     name = f"search, {n:,} {kind} codes of {width}"
     limit = SEARCH_LIMIT if n < 1_000_000 else TOTAL_LIMIT
     entries = [
-        entry(name, ours, peer, each(make(gallery), queries), limit=limit, preparation_s=built)
+        entry(
+            name,
+            ours,
+            peer,
+            seconds_each(make(gallery), queries),
+            limit=limit,
+            preparation_s=built,
+        )
         for peer, make in (("plain product", plain), ("scikit-learn", scikit_learn))
     ]
     return entries, ours

@@ -39,12 +39,7 @@ from tasks.workers.blocks import extract_block
 from tasks.workers.memory import peak_memory
 from tasks.workspace import Workspace
 
-LIMITS = {
-    "speed_up_ratio": 0.90,
-    "overhead": 0.10,
-    "flow_bytes": 1.5e9,
-    "scheduler_bytes": 500e6,
-}
+LIMITS = {"speed_up_ratio": 0.90, "overhead": 0.10, "flow_bytes": 1.5e9, "scheduler_bytes": 500e6}
 """At least, at most, at most, at most."""
 EXTRACTOR = "hog"
 MEMORY = "2GiB"

@@ -32,6 +32,9 @@ import zarr
 from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from entries import seconds
 
 from storage import Recipe, Store, Writer, write_block
 
@@ -224,18 +227,6 @@ def timed_write(kind: Any) -> float:
     return time.perf_counter() - spread.start
 
 
-def seconds(
-    function: Callable[[], Any], repeats: int = 3, clock: Callable[[], float] = time.perf_counter
-) -> float:
-    """Median time of some calls."""
-    times = []
-    for _ in range(repeats):
-        start = clock()
-        function()
-        times.append(clock() - start)
-    return statistics.median(times)
-
-
 def write_npy(path: Path, values: np.ndarray) -> None:
     """One file in one process, flushed to disk."""
     with path.open("wb") as stream:
@@ -350,7 +341,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         npy = root / "x.npy"
-        write, read = seconds(lambda: write_npy(npy, values)), seconds(lambda: np.load(npy))
+        write, read = seconds(lambda: write_npy(npy, values), 3), seconds(lambda: np.load(npy), 3)
         rate = values.nbytes / 1e6
         print(f".npy          write {rate / write:5.0f} MB/s   read {rate / read:5.0f} MB/s")
         for kind_class in kinds:
@@ -359,9 +350,9 @@ def main() -> None:
                 kind = kind_class(root / f"{kind_class.__name__}{repeat}", grid)
                 writes.append(timed_write(kind))
             assert np.array_equal(kind.read(), values)
-            wrote, whole = statistics.median(writes), seconds(kind.read)
+            wrote, whole = statistics.median(writes), seconds(kind.read, 3)
             starts = np.random.default_rng(0).integers(0, grid.rows, 50)
-            row = seconds(lambda: [kind.read(slice(i, i + 1)) for i in starts]) / 50  # noqa: B023
+            row = seconds(lambda: [kind.read(slice(i, i + 1)) for i in starts], 3) / 50  # noqa: B023
             size = files_of(kind.root)[1] / values.nbytes
             print(
                 f"{kind.name:13} write {rate / wrote:5.0f} MB/s ({wrote / write:.2f} x .npy)   "

@@ -3,7 +3,7 @@
 Run from the project's folder::
 
     python tests/benchmarks/bench_training.py [flickr15k] [cufs] [tuberlin] [growth] \
-        [--device cuda] [--json bench.json] [--figure growth.png]
+        [--device cuda] [--json bench.json]
 
 Without names every part runs but 'tuberlin', which takes some minutes and 10 GB. 'growth' trains
 ever more classes of 400 samples, with 5 curriculum pairs a sample. Every run is a
@@ -20,7 +20,6 @@ import argparse
 import json
 import math
 import resource
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -31,7 +30,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from entries import clustered_features, entry, product_rate, report
+from entries import clustered_features, entry, in_process, product_rate, report
 
 SIZES: dict[str, dict[str, Any]] = {
     # pairs of one class each, pixels, and the paper's N
@@ -140,18 +139,6 @@ def _within_class(labels: Any, n_pairs: int, generator: np.random.Generator) -> 
     return pairs
 
 
-def apart(**settings: Any) -> dict[str, Any]:
-    """Train in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--one", json.dumps(settings)],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
-
-
 def products(samples: tuple[int, int], width: int, n_atoms: int, rounds: int) -> float:
     """Floating point operations of a round's matrix products that no method can do without.
 
@@ -167,7 +154,7 @@ def products(samples: tuple[int, int], width: int, n_atoms: int, rounds: int) ->
     return rounds * total
 
 
-def measure(parts: list[str], device: str, figure: Path | None) -> list[dict[str, Any]]:
+def measure(parts: list[str], device: str) -> list[dict[str, Any]]:
     """Run the parts that were asked for."""
     extra = {} if device == "cpu" else {"device": device, "coding": {"code_solver": "gradient"}}
     rate = product_rate()
@@ -176,7 +163,7 @@ def measure(parts: list[str], device: str, figure: Path | None) -> list[dict[str
         if name not in parts:
             continue
         settings = {**size, "options": {**size["options"], **extra}}
-        result = apart(**settings)
+        result = in_process(__file__, "--one", settings)
         rounds, n_atoms = result["rounds"], size["options"]["n_atoms"]
         # Initial rounds are about as expensive as others.
         total = rounds + size["options"].get("initialization", {}).get("n_initial_rounds", 10)
@@ -193,28 +180,19 @@ def measure(parts: list[str], device: str, figure: Path | None) -> list[dict[str
             )
         )
     if "growth" in parts:
-        entries += growth(extra, device, figure)
+        entries += growth(extra, device)
     return entries
 
 
-def growth(extra: dict[str, Any], device: str, figure: Path | None) -> list[dict[str, Any]]:
+def growth(extra: dict[str, Any], device: str) -> list[dict[str, Any]]:
     """Slopes of seconds and memory in the number of samples, on a double logarithmic scale."""
     entries, times, peaks = [], [], []
     for n in GROWTH:
         sketches = n // 10
-        result = apart(
-            samples=(sketches, n - sketches),
-            width=256,
-            classes=n // 400,
-            options={
-                "n_atoms": 200,
-                "alpha": 0.05,
-                "n_rounds": 5,
-                "initialization": {"n_initial_rounds": 3},
-                **extra,
-            },
-            pairs=5,
-        )
+        options = {"n_atoms": 200, "alpha": 0.05, "n_rounds": 5, **extra}
+        options["initialization"] = {"n_initial_rounds": 3}
+        settings = {"samples": (sketches, n - sketches), "width": 256, "classes": n // 400}
+        result = in_process(__file__, "--one", {**settings, "options": options, "pairs": 5})
         times.append(result["seconds"])
         peaks.append(result["peak"] - result["before"])
         entries.append(
@@ -231,31 +209,8 @@ def growth(extra: dict[str, Any], device: str, figure: Path | None) -> list[dict
         math.log(values[-1] / values[-2]) / math.log(GROWTH[-1] / GROWTH[-2])
         for values in (times, peaks)
     ]
-    entries[-1] |= dict(
-        zip(
-            ("time_slope", "memory_slope", "last_time_slope", "last_memory_slope"),
-            slopes + last,
-            strict=True,
-        )
-    )
-    if figure is not None:
-        from matplotlib.figure import Figure
-
-        canvas = Figure(figsize=(9, 4), layout="constrained")
-        for axes, values, label, slope in zip(
-            canvas.subplots(1, 2),
-            (times, [p / 1e9 for p in peaks]),
-            ("seconds", "GB"),
-            slopes,
-            strict=True,
-        ):
-            axes.loglog(GROWTH, values, "o-", label=f"measured, slope {slope:.2f}")
-            axes.loglog(
-                GROWTH, [values[-1] * n / GROWTH[-1] for n in GROWTH], "--", label="slope 1"
-            )
-            axes.set(xlabel="samples", ylabel=label)
-            axes.legend()
-        canvas.savefig(figure)
+    names = ("time_slope", "memory_slope", "last_time_slope", "last_memory_slope")
+    entries[-1] |= dict(zip(names, slopes + last, strict=True))
     return entries
 
 
@@ -265,7 +220,6 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=["cufs", "flickr15k", "growth"])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--figure", type=Path)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -273,7 +227,7 @@ def main() -> None:
         settings["samples"] = tuple(settings["samples"])
         print(json.dumps(train(**settings)))
         return
-    report(measure(options.parts, options.device, options.figure), options.json)
+    report(measure(options.parts, options.device), options.json)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,14 +19,40 @@ ONCE_ABOVE = 60.0
 """Seconds above which a measurement is not repeated."""
 
 
-def seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Median wall time of a call, which is not repeated where it takes over a minute."""
+def seconds(
+    work: Callable[[], object],
+    repeats: int = REPEATS,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
+    """Median time of a call, which is not repeated where it takes over a minute."""
     times: list[float] = []
     while len(times) < repeats and not (times and times[-1] > ONCE_ABOVE):
-        started = time.perf_counter()
+        started = clock()
         work()
-        times.append(time.perf_counter() - started)
+        times.append(clock() - started)
     return statistics.median(times)
+
+
+def seconds_each(
+    work: Callable[[Any], object],
+    items: Sequence[Any],
+    repeats: int = 1,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
+    """Median time of an item, after a first that warms up."""
+    work(items[:1])
+    rows = [*range(len(items))] * repeats
+    times = [seconds(lambda row=row: work(items[row : row + 1]), 1, clock) for row in rows]
+    return statistics.median(times)
+
+
+def in_process(
+    program: str, flag: str, payload: Any, environment: dict[str, str] | None = None
+) -> Any:
+    """What a benchmark prints last, as JSON, when it is run with a flag and a payload of JSON."""
+    command = [sys.executable, program, flag, json.dumps(payload)]
+    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def clustered_features(

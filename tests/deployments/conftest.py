@@ -25,49 +25,26 @@ def record_shapes(draw_pictures, extracting_here) -> Callable[..., Any]:
     def make(
         folder: Path, *, extractor: str = "hog", per_class: int = 6, spoiled: str | None = None
     ) -> Any:
-        from tasks.stages.extract import extract_features
-        from tasks.stages.fetch import fetch_data
-        from tasks.stages.split import split_table
         from tasks.workspace import Workspace
+        from tests.deployments.serve.serving import extract_shapes
 
         root = draw_pictures(folder / "shapes", per_class=per_class)
         if spoiled is not None:
             (root / spoiled).write_bytes(b"no picture")
         place = Workspace(folder / "workspace")
-        options = {"root": root, "pairing": "name"}
-        table = fetch_data(workspace=place, name="folder", options=options, key_parameters={})
-        splits = [
-            split_table(
-                workspace=place,
-                table=table.reference,
-                rule="category",
-                options={"train_share": share, "minimum_groups": 2},
-                seed=0,
-            ).reference
-            for share in (0.7, 0.5)
-        ]
-        chosen: dict[str, Any] = {"size": [8, 8]} if extractor == "pixels" else {}
+        options: dict[str, Any] = {"size": [8, 8]} if extractor == "pixels" else {}
         with extracting_here():
-            features = [
-                extract_features(
-                    workspace=place,
-                    table=table.reference,
-                    modality=modality,
-                    extractor=extractor,
-                    options=chosen,
-                    longest_side=40,
-                    block_rows=5,
-                ).reference
-                for modality in ("sketch", "image")
-            ]
+            table, splits, features = extract_shapes(
+                place, root, shares=(0.7, 0.5), extractor=extractor, options=options
+            )
         compute = {"cluster": "local", "workers": 1, "memory_per_worker": "1GiB"}
         place.record_run(
             "shapes",
             STAMP,
             {
                 "experiment": "shapes",
-                "artifacts": {"fetch": table.reference.key, "split": splits[0].key},
-                "all_artifacts": [str(r) for r in (table.reference, *splits, *features)],
+                "artifacts": {"fetch": table.key, "split": splits[0].key},
+                "all_artifacts": [str(r) for r in (table, *splits, *features.values())],
                 "configuration": {"longest_side": 40, "block_rows": 5, "compute": compute},
             },
         )

@@ -108,26 +108,6 @@ def test_a_file_is_no_workspace(arguments, tmp_path, cppcl):
     assert result.stderr == f"cppcl: workspace {str(file)!r} is a file; give a folder\n"
 
 
-@pytest.mark.parametrize("action", ["ls", "verify", "gc"])
-def test_a_workspace_that_is_not_there_is_not_whole(action, tmp_path, cppcl):
-    result = cppcl("store", action, "--workspace", tmp_path / "typo")
-    assert (result.code, result.stdout) == (2, "")
-    assert "typo' does not exist" in result.stderr
-    assert not (tmp_path / "typo").exists()
-
-
-def test_stages_to_list_must_exist(tmp_path, cppcl):
-    result = cppcl("store", "ls", "trian", "--workspace", tmp_path)
-    assert result.code == 2
-    assert "store ls trian: the stages are fetch, split" in result.stderr
-
-
-def test_gc_of_a_key_is_refused(tmp_path, cppcl):
-    result = cppcl("store", "gc", "abcdef", "--workspace", tmp_path)
-    assert result.code == 2
-    assert "store gc takes no KEY (got abcdef)" in result.stderr
-
-
 def test_a_report_is_not_copied_into_a_file(finished_run, tmp_path, cppcl):
     file = tmp_path / "page.html"
     file.write_text("mine")

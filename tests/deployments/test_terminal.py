@@ -62,10 +62,7 @@ def test_signed_and_missing_numbers_are_aligned_too(stream):
     rows = [["+1.25", MISSING, MISSING], ["-10.50", "7", MISSING]]
     Terminal(stream).table("", ["difference", "published", "nothing"], rows)
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
-    assert lines[-3:-1] == [
-        "       +1.25           –   –",
-        "      -10.50           7   –",
-    ]
+    assert lines[-3:-1] == ["       +1.25           –   –", "      -10.50           7   –"]
 
 
 def test_a_bar_shows_how_fast_it_goes(stream):

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,13 @@ ROOT = Path(__file__).parents[2]
 SLOW = {"name": "colour_contrast", "n_windows": 100_000}
 
 
-@dataclass(frozen=True)
+@dataclass
 class SlowExtraction:
-    """Pictures, an experiment that extracts them slowly, and what comes of it."""
+    """An experiment that extracts pictures slowly, and what comes of it."""
 
     file: Path
-    shapes: Path
-    expected: Artifact
     slow: dict[str, Any]
+    expected: Artifact | None = None
     n_blocks: int = 24
 
     def extract(self, workspace: Workspace) -> Artifact:
@@ -75,19 +75,18 @@ def slow_extraction(
     )
     file = folder / "slow.yaml"
     file.write_text(yaml.safe_dump(configuration))
-    extraction = SlowExtraction(file, shapes, None, slow)
+    extraction = SlowExtraction(file, slow)
     with extracting_here() as decoded:
-        expected = extraction.extract(Workspace(folder / "expected"))
+        extraction.expected = extraction.extract(Workspace(folder / "expected"))
     assert len(decoded) == extraction.n_blocks
-    return SlowExtraction(file, shapes, expected, slow)
+    return extraction
 
 
 @pytest.fixture
-def start_run(prefect_server) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Start ``cppcl run`` with all its children in a process group of their own."""
-    started = []
+def kill_run(prefect_server) -> Callable[..., None]:
+    """Start ``cppcl run``, and kill it with all its children once conditions have held in turn."""
 
-    def start(*arguments: object) -> subprocess.Popen[bytes]:
+    def kill(*arguments: object, once: Sequence[Callable[[], bool]]) -> None:
         process = subprocess.Popen(
             [sys.executable, "-m", "deployments.cli", "run", *map(str, arguments)],
             cwd=ROOT,
@@ -96,28 +95,17 @@ def start_run(prefect_server) -> Iterator[Callable[..., subprocess.Popen[bytes]]
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-@pytest.fixture
-def wait_for() -> Callable[[Callable[[], bool], subprocess.Popen[bytes]], None]:
-    """Wait until a condition holds while a process runs."""
-
-    def wait(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
         give_up = time.monotonic() + 120
-        while not condition():
-            assert time.monotonic() < give_up
-            try:
-                code = process.wait(timeout=0.02)
-            except subprocess.TimeoutExpired:
-                continue
-            pytest.fail(f"the run ended with exit code {code}")
+        try:
+            for condition in once:
+                while not condition():
+                    assert time.monotonic() < give_up
+                    with suppress(subprocess.TimeoutExpired):
+                        pytest.fail(f"the run ended with exit code {process.wait(timeout=0.02)}")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            code = process.wait()
+        assert code == -signal.SIGKILL
 
-    return wait
+    return kill

@@ -26,32 +26,23 @@ def contents(artifact: Artifact) -> dict[str, bytes]:
 
 
 def test_a_killed_run_goes_on_where_it_was(
-    slow_extraction, start_run, wait_for, cppcl, dask_address, workspace
+    slow_extraction, kill_run, cppcl, dask_address, workspace
 ):
     expected: Artifact = slow_extraction.expected
     published = workspace.store.path(expected.reference)
     partial = published.with_name(published.name + ".partial")
 
-    process = start_run(slow_extraction.file, "--workspace", workspace.root)
-    wait_for(lambda: len(list(partial.glob("arrays/features/c.*"))) >= 3, process)
-    os.killpg(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    def three() -> bool:
+        return len(list(partial.glob("arrays/features/c.*"))) >= 3
 
+    kill_run(slow_extraction.file, "--workspace", workspace.root, once=[three])
     assert not published.exists()
     before = {name: path.stat().st_mtime_ns for name, path in chunks(partial).items()}
     done = [name for name in before if name.startswith("features/c.")]
     assert 3 <= len(done) < slow_extraction.n_blocks
 
-    result = cppcl(
-        "run",
-        slow_extraction.file,
-        "--set",
-        f"compute={{cluster: '{dask_address}'}}",
-        "--only",
-        "extract",
-        "--workspace",
-        workspace.root,
-    )
+    options = ("--set", f"compute={{cluster: '{dask_address}'}}", "--only", "extract")
+    result = cppcl("run", slow_extraction.file, *options, "--workspace", workspace.root)
     assert result.code == 0, result.stderr
     n_blocks = slow_extraction.n_blocks
     assert f"sketch colour_contrast: {len(done)} of {n_blocks} blocks were done" in result.stderr

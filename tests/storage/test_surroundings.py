@@ -62,19 +62,20 @@ print(made, cached, (artifact.array("x") == values).all(), store.verify())
 """
 
 
+def ran(*command: object) -> subprocess.CompletedProcess[str]:
+    """Run a command with the project's packages, which writes no compiled files."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    words = [*map(str, command)]
+    return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
 def test_a_full_disk(tmp_path):
     """A real one, in a mount of its own."""
-    mount = f"mount -t tmpfs -o size=400k tmpfs {tmp_path} && exec '{sys.executable}' -c \"$0\" ."
-    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+    mount = f"mount -t tmpfs -o size=400k tmpfs {tmp_path} && exec '{sys.executable}' -c \"$0\""
+    mount += f" '{tmp_path}'"
+    if ran("unshare", "-m", "true").returncode:
         pytest.skip("NOT TESTED: a full file system of its own needs root (unshare -m)")
-    done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", mount.replace(" .", f" '{tmp_path}'"), FULL],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran("unshare", "-m", "sh", "-c", mount, FULL)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "full",
@@ -147,15 +148,7 @@ def test_a_store_that_may_only_be_read(tmp_path, locks):
             shutil.rmtree(store.root / "locks")
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o555 if path.is_dir() else 0o444)
-        code = [sys.executable, "-c", REFUSED, store.root, artifact.reference]
-        done = subprocess.run(
-            list(map(str, code)),
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = ran(sys.executable, "-c", REFUSED, store.root, artifact.reference)
     finally:
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o755)

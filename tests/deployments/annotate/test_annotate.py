@@ -235,12 +235,6 @@ class TestKeeping:
         assert "default-src 'none'" in response.headers["content-security-policy"]
         assert response.headers["cache-control"] == "no-store"
 
-    def test_the_script_may_ask_what_is_next(self, browser):
-        shown = ask(browser, "Ada")
-        who = {"annotator": "Ada", "modality": "sketch"}
-        found = browser.get("/ask", params=who, headers=JSON).json()
-        assert {side: found["question"][side]["id"] for side in SIDES} == shown
-
 
 class TestImporting:
     def test_what_was_exported_comes_back_whole(self, browser, open_browser, annotated, tmp_path):

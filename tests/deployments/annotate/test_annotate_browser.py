@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import signal
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import pytest
 
+from deployments.annotate.app import make_app
+from deployments.web.security import access_for
 from tests.deployments.annotate.annotating import serving
 from tests.deployments.browsing import (
     SCREENS,
@@ -22,6 +24,7 @@ from tests.deployments.browsing import (
     opened,
 )
 from tests.deployments.processes import SECONDS
+from tests.deployments.serve.serving import in_thread
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 READY = "#answer[aria-busy=false]"
@@ -47,35 +50,16 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def serve(session) -> Iterator[Callable[..., Any]]:
+def serve(session) -> Iterator[Callable[..., tuple[int, Callable[[], None]]]]:
     """Start a server of the session on a port, in a thread; ends it after the test."""
-    import uvicorn
+    app = make_app(session, access_for("127.0.0.1", 0))
+    with ExitStack() as running:
 
-    from deployments.annotate.app import make_app
-    from deployments.web.listening import listening_socket
-    from deployments.web.security import access_for
+        def start(port: int = 0) -> tuple[int, Callable[[], None]]:
+            one = running.enter_context(ExitStack())
+            return one.enter_context(in_thread(app, port)), one.close
 
-    running = []
-
-    def start(port: int = 0) -> tuple[int, Callable[[], None]]:
-        listener = listening_socket("127.0.0.1", port)
-        port = listener.getsockname()[1]
-        app = make_app(session, access_for("127.0.0.1", port))
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-
-        def stop() -> None:
-            server.should_exit = True
-            thread.join(60)
-            listener.close()
-
-        running.append(stop)
-        return port, stop
-
-    yield start
-    for stop in running:
-        stop()
+        yield start
 
 
 @pytest.fixture(params=SCREENS)

@@ -91,15 +91,6 @@ class TestKilled:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         connection.close()
 
-    def test_sigterm_ends_it_in_order(self, shapes_place, tmp_path):
-        with serving(shapes_place, "--database", tmp_path / "a.sqlite") as (process, address):
-            assert httpx.get(address).status_code == 200
-            process.terminate()
-            _, said = process.communicate(timeout=SECONDS)
-            assert process.returncode == 128 + signal.SIGTERM
-            assert "what was finished is kept" in said
-            assert "Traceback" not in said
-
     def test_an_open_address_comes_with_a_token(self, shapes_place, tmp_path):
         arguments = ("--database", tmp_path / "a.sqlite", "--host", "0.0.0.0")
         with serving(shapes_place, *arguments) as (_, address):

@@ -16,30 +16,6 @@ from storage import Recipe, Writer
 Command = Callable[..., Any]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["cusf"], "reproduction 'cusf' is neither one of cufs, emoji, flickr15k, pacs, qmul, "),
-        (["nowhere/own.yaml"], "'nowhere/own.yaml' does not exist"),
-        (["cufs", "--only", "table2"], "--only table2: the reproduction 'cufs' has no such item"),
-        (["cufs", "--output", __file__], "is a file; give a folder"),
-    ],
-    ids=lambda value: " ".join(map(str, value))[:30] if isinstance(value, list) else "",
-)
-def test_wrong_use_exits_with_2_and_says_why(arguments, message, cppcl, tmp_path):
-    result = cppcl("reproduce", *arguments, "--workspace", tmp_path)
-    assert result.code == 2
-    assert message in result.stderr
-    assert "starting Prefect" not in result.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_without_a_data_set(cppcl):
-    result = cppcl("reproduce")
-    assert result.code == 2
-    assert "usage: cppcl reproduce" in result.stderr
-
-
 @pytest.fixture
 def asked(workspace, monkeypatch) -> Callable[..., dict[str, Any]]:
     """Let the flow end with these items failed; holds what it was asked for."""
@@ -85,17 +61,8 @@ def asked(workspace, monkeypatch) -> Callable[..., dict[str, Any]]:
 
 def test_it_says_where_the_page_is(asked, cppcl, workspace):
     found = asked([])
-    result = cppcl(
-        "reproduce",
-        "cufs",
-        "--quick",
-        "--only",
-        "table1",
-        "--only",
-        "a_vs_b",
-        "--workspace",
-        workspace.root,
-    )
+    only = ("--only", "table1", "--only", "a_vs_b")
+    result = cppcl("reproduce", "cufs", "--quick", *only, "--workspace", workspace.root)
     assert result.code == 0, result.stderr
     assert found == {
         "dataset": "cufs",
@@ -113,16 +80,8 @@ def test_it_says_where_the_page_is(asked, cppcl, workspace):
 
 def test_output_and_json(asked, cppcl, workspace, tmp_path):
     found = asked([])
-    result = cppcl(
-        "reproduce",
-        "cufs",
-        "--anew",
-        "--output",
-        tmp_path / "out",
-        "--json",
-        "--workspace",
-        workspace.root,
-    )
+    options = ("--anew", "--output", tmp_path / "out", "--json", "--workspace", workspace.root)
+    result = cppcl("reproduce", "cufs", *options)
     assert result.code == 0
     assert (found["quick"], found["items"], found["anew"]) == (False, None, True)
     assert (tmp_path / "out" / "index.html").read_text() == "the page"

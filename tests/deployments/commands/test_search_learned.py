@@ -116,10 +116,3 @@ def test_new_pictures_of_an_index_are_described_too(
     sketch = learned_run.shapes / "sketches/circle/0.png"
     args = ("search", indexed.stdout.strip(), sketch, "--workspace", place.root, "--json")
     assert {match["label"] for match in cppcl(*args).json()} == {"circle", "square", "triangle"}
-
-
-def test_what_was_learned_is_listed(learned_run, cppcl):
-    listed = cppcl("store", "ls", "learn", "--workspace", learned_run.workspace.root)
-    assert listed.code == 0
-    assert listed.stdout.count("learn/") == 2
-    assert learned_run.artifact("learn").reference.key[:12] in listed.stdout

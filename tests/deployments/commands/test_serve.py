@@ -59,10 +59,7 @@ def test_a_newer_run_is_served_without_a_request_that_fails(
 ):
     place = Workspace(tmp_path / "workspace")
     train_shapes(place, draw_pictures(tmp_path / "shapes", per_class=4))
-    with (
-        serving(place, "shapes") as (_, address),
-        httpx.Client(base_url=address) as client,
-    ):
+    with serving(place, "shapes") as (_, address), httpx.Client(base_url=address) as client:
         old = client.get("/healthz").json()["models"]["shapes"]["key"]
         newer = train_shapes(place, draw_pictures(tmp_path / "more", per_class=6)).key
         keys, end = [old], time.monotonic() + SECONDS

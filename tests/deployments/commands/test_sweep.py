@@ -16,36 +16,6 @@ from storage import Reference
 Command = Callable[..., Any]
 
 
-@pytest.mark.parametrize("arguments", [["sweep"], ["sweep", "emoji"]], ids=" ".join)
-def test_wrong_arguments_exit_with_2(arguments, cppcl):
-    result = cppcl(*arguments)
-    assert result.code == 2
-    assert "usage: cppcl sweep" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["emojis", "n_atoms=[50]"], "experiment 'emojis' is neither one of"),
-        (["emoji", "n_atoms=50"], "the values must be a list of at least one, such as n_atoms="),
-        (["emoji", "alhpa=[1]"], "sweep alhpa=1: alhpa: the experiment has no such option"),
-        (["emoji", "n_atoms=[50, -1]"], "sweep n_atoms=-1: experiment 'emoji' is not valid"),
-        (["emoji", "n_atoms=[50]", "--set", "rho=2"], "curriculum.rho"),
-        (["emoji", "n_atoms=[50]", "--score", "rank1"], "--score rank1 is not one of rank_1, "),
-        (["emoji", "n_atoms=[1]", "mu=[1]", "rho=[1]"], "fix the others with --set"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_wrong_use_exits_with_2_and_says_why(arguments, message, cppcl, tmp_path):
-    result = cppcl("sweep", *arguments, "--workspace", tmp_path)
-    assert result.code == 2
-    assert result.stderr.startswith("cppcl: ")
-    assert message in result.stderr
-    assert "starting Prefect" not in result.stderr
-    assert result.stdout == ""
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.fixture(scope="module")
 def swept(finished_run, cppcl, tmp_path_factory) -> Any:
     """Workspace, result and arguments of a sweep where the experiment itself was run before."""

@@ -20,53 +20,68 @@ from tasks.workspace import STAMP, Workspace
 from tests.deployments.processes import started
 
 
-def train_shapes(place: Workspace, root: Path, *, name: str = "shapes", share: float = 0.5) -> Any:
-    """Store and record what a run on class folders leaves; returns the codes' reference.
+def extract_shapes(
+    place: Workspace,
+    root: Path,
+    *,
+    shares: tuple[float, ...] = (0.5,),
+    extractor: str = "hog",
+    options: dict[str, Any] | None = None,
+) -> tuple[Reference, list[Reference], dict[str, Reference]]:
+    """Store table, splits and features of class folders, as a run does.
 
     Features are to be extracted in this process, see `extracting_here`.
     """
-    from tasks.stages.encode import encode_features
     from tasks.stages.extract import extract_features
     from tasks.stages.fetch import fetch_data
     from tasks.stages.split import split_table
-    from tasks.stages.train import train_method, training_recipe
 
-    options = {"root": root, "pairing": "name"}
-    table = fetch_data(workspace=place, name="folder", options=options, key_parameters={})
-    split = split_table(
-        workspace=place,
-        table=table.reference,
-        rule="category",
-        options={"train_share": share, "minimum_groups": 2},
-        seed=0,
-    )
+    given = {"root": root, "pairing": "name"}
+    table = fetch_data(workspace=place, name="folder", options=given, key_parameters={}).reference
+    of_table: dict[str, Any] = {"workspace": place, "table": table}
+    splits = [
+        split_table(
+            **of_table,
+            rule="category",
+            options={"train_share": share, "minimum_groups": 2},
+            seed=0,
+        ).reference
+        for share in shares
+    ]
     features = {
         f"{modality}_features": extract_features(
-            workspace=place,
-            table=table.reference,
+            **of_table,
             modality=modality,
-            extractor="hog",
-            options={},
+            extractor=extractor,
+            options=options or {},
             longest_side=40,
             block_rows=5,
             max_bad_share=0.5,
         ).reference
         for modality in ("sketch", "image")
     }
+    return table, splits, features
+
+
+def train_shapes(place: Workspace, root: Path, *, name: str = "shapes") -> Reference:
+    """Store and record what a run on class folders leaves; returns the codes' reference."""
+    from tasks.stages.encode import encode_features
+    from tasks.stages.train import train_method, training_recipe
+
+    table, (split,), features = extract_shapes(place, root)
     recipe = training_recipe(
-        table=table.reference,
-        split=split.reference,
+        table=table,
+        split=split,
         **features,
         curricula=None,
         method="centred_cosine",
         options={},
         target="labels",
     )
-    trained = train_method(workspace=place, recipe=recipe)
-    codes = encode_features(workspace=place, model=trained.reference, **features)
-    made = [table.reference, split.reference, *features.values(), trained.reference]
-    record(place, name, [*made, codes.reference])
-    return codes.reference
+    model = train_method(workspace=place, recipe=recipe).reference
+    codes = encode_features(workspace=place, model=model, **features).reference
+    record(place, name, [table, split, *features.values(), model, codes])
+    return codes
 
 
 def record(place: Workspace, name: str, references: list[Reference]) -> None:
@@ -104,13 +119,13 @@ def serving(place: Workspace, *arguments: object) -> Iterator[tuple[subprocess.P
 
 
 @contextmanager
-def in_thread(app: Any) -> Iterator[int]:
+def in_thread(app: Any, port: int = 0) -> Iterator[int]:
     """Serve an application in a thread of this process; gives its port."""
     import uvicorn
 
     from deployments.web.listening import SETTINGS, listening_socket
 
-    with listening_socket("127.0.0.1", 0) as listener:
+    with listening_socket("127.0.0.1", port) as listener:
         settings = SETTINGS | {"log_level": "error"}
         server = uvicorn.Server(uvicorn.Config(app, **settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -165,11 +165,3 @@ class TestWatching:
         assert samples["cppcl_request_seconds_sum", search] > 0
         assert samples["cppcl_requests_total", "other", "404"] == 1
         assert samples[("cppcl_requests_in_flight",)] == 1  # this one
-
-    def test_the_interface_is_described(self, search_page):
-        described = search_page.get("/openapi.json").json()
-        assert {"/api/search", "/api/models", "/healthz", "/metrics"} <= described["paths"].keys()
-        body = described["paths"]["/api/search"]["post"]["requestBody"]
-        properties = body["content"]["application/json"]["schema"]["properties"]
-        assert {"model", "picture", "example", "image", "k"} <= properties.keys()
-        assert "http" not in str(described).replace("HTTP", "")

@@ -41,29 +41,16 @@ def address(live) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/"
 
 
-@pytest.fixture(params=["desktop", "phone"])
+@pytest.fixture(params=SCREENS)
 def page(request, chromium, address) -> Iterator[Any]:
-    """Page as wide as a desktop, light, or as a phone, dark; nothing wrong is logged."""
-    phone = request.param == "phone"
-    context = chromium.new_context(
-        viewport={"width": 360, "height": 740} if phone else {"width": 1280, "height": 900},
-        color_scheme="dark" if phone else "light",
-        has_touch=phone,
-        is_mobile=phone,
-    )
-    made = context.new_page()
-    said: list[str] = []
-    asked: list[str] = []
-    made.on("console", lambda message: said.append(message.text))
-    made.on("pageerror", lambda error: said.append(str(error)))
-    made.on("request", lambda sent: asked.append(sent.url))
-    made.goto(address)
-    made.wait_for_selector("#examples img")
-    yield made
-    context.close()
-    # What the browser itself says of an answer that a test made up.
-    assert [text for text in said if "503 (Service Unavailable)" not in text] == []
-    assert all(url.startswith((address, "blob:", "data:")) for url in asked)
+    """Page as wide as a desktop, light, or as a phone, dark, which asks nobody else."""
+    with opened(chromium, request.param) as made:
+        asked: list[str] = []
+        made.on("request", lambda sent: asked.append(sent.url))
+        made.goto(address)
+        made.wait_for_selector("#examples img")
+        yield made
+        assert all(url.startswith((address, "blob:", "data:")) for url in asked)
 
 
 def draw(page: Any, points: list[Point]) -> None:
@@ -173,10 +160,11 @@ def test_examples_and_more_like_this(page, live):
 
 def test_a_click_opens_the_original(page):
     found = searched(page, page.locator("#examples button").first.click)
-    with page.context.expect_page() as opened:
+    with page.context.expect_page() as waited:
         page.locator("#matches a").first.click()
-    assert opened.value.url.endswith(found["answer"]["matches"][0]["original"])
-    assert opened.value.evaluate("document.images[0].naturalWidth") == 40
+    waited.value.wait_for_url("**" + found["answer"]["matches"][0]["original"])
+    width = "async (image) => { await image.decode(); return image.naturalWidth; }"
+    assert waited.value.locator("img").evaluate(width) == 40
 
 
 def test_a_picture_is_uploaded_pasted_or_refused(page, tmp_path):
@@ -301,6 +289,8 @@ def test_nothing_is_wider_than_the_screen_and_buttons_can_be_hit(page):
     for summary in page.locator("summary").all():
         summary.click()
     wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wide) == 0
+    page.set_viewport_size({"width": 360, "height": 740})
     assert page.evaluate(wide) == 0
     for button in page.locator("button:visible, .button").all():
         assert button.bounding_box()["height"] >= 40

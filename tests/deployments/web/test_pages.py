@@ -10,9 +10,12 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 
 import pytest
+from fastapi import Request
+from starlette.exceptions import HTTPException
 
 from deployments.annotate import app as annotate_app
 from deployments.serve import app as serve_app
+from deployments.web.requests import read_body
 from deployments.web.security import Access, access_for
 from tests.deployments.annotate.annotating import SHOWN
 from tests.deployments.conftest import Browser
@@ -185,3 +188,18 @@ def test_numbers_and_truth_are_what_they_are_and_not_taken_for_one_another(searc
         (name, *_) = [n for n in asked if n != "picture" or len(asked) == 1]
         assert response.status_code == 422, asked
         assert response.json()["error"].startswith(f"{name}: Input should be"), asked
+
+
+def test_whoever_leaves_while_sending_is_no_failure_of_the_server():
+    messages: list[dict[str, Any]] = [
+        {"type": "http.request", "body": b"{", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    request = Request({"type": "http", "method": "POST", "headers": []}, receive)
+    with pytest.raises(HTTPException, match="connection") as raised:
+        asyncio.run(read_body(request, 100, 5.0))
+    assert raised.value.status_code == 400

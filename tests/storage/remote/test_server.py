@@ -9,14 +9,7 @@ from typing import Any
 
 import pytest
 
-from storage import (
-    Recipe,
-    Reference,
-    Remote,
-    RemoteError,
-    Store,
-    open_remote,
-)
+from storage import Recipe, Reference, Remote, RemoteError, Store, open_remote
 from storage.remote.inventory import Inventory
 from tests.storage.remote.remotes import Server, problems_there, serving
 
