@@ -275,18 +275,20 @@ class CommandResult:
 
 @pytest.fixture(scope="session")
 def cppcl() -> Callable[..., CommandResult]:
-    """Run the command line in this process."""
+    """Run the command line in this process, to the exit code that is expected, if one is."""
 
-    def run(*arguments: object) -> CommandResult:
+    def run(*arguments: object, code: int | None = None) -> CommandResult:
         from deployments.cli import main
 
         out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
             try:
-                code = main([str(argument) for argument in arguments])
+                ended = main([str(argument) for argument in arguments])
             except SystemExit as error:  # argparse
-                code = int(error.code or 0)
-        return CommandResult(code, out.getvalue(), err.getvalue())
+                ended = int(error.code or 0)
+        result = CommandResult(ended, out.getvalue(), err.getvalue())
+        assert code in (None, result.code), result.stderr
+        return result
 
     return run
 

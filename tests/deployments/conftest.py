@@ -80,8 +80,13 @@ class Browser:
     def post(self, address: str, **options: Any) -> httpx.Response:
         return self.request("POST", address, **options)
 
-    def request(self, method: str, address: str, **options: Any) -> httpx.Response:
-        return asyncio.run(self.client.request(method, address, **options))
+    def request(
+        self, method: str, address: str, *, status: int | None = None, **options: Any
+    ) -> httpx.Response:
+        """Ask for what is answered with the status that is expected, if one is."""
+        response = asyncio.run(self.client.request(method, address, **options))
+        assert status in (None, response.status_code), response.text
+        return response
 
 
 @pytest.fixture

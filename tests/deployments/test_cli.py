@@ -78,8 +78,7 @@ def test_command_is_installed():
     ids=" ".join,
 )
 def test_wrong_arguments_exit_with_2(arguments, cppcl):
-    result = cppcl(*arguments)
-    assert result.code == 2
+    result = cppcl(*arguments, code=2)
     assert "usage: cppcl" in result.stderr
 
 
@@ -148,16 +147,14 @@ def test_exit_codes_of_errors(error, code, message, cppcl, monkeypatch):
         raise error
 
     monkeypatch.setattr(deployments.commands.stages, "run", fail)
-    result = cppcl("stages")
-    assert result.code == code
+    result = cppcl("stages", code=code)
     assert result.stderr.startswith("cppcl: ")
     assert message in result.stderr
     assert result.stdout == ""
 
 
 def test_stages_are_listed_in_order(cppcl):
-    result = cppcl("stages")
-    assert result.code == 0
+    result = cppcl("stages", code=0)
     words = result.stdout.split()
     places = [words.index(stage) for stage in STAGES]
     assert places == sorted(places)
@@ -245,8 +242,7 @@ class TestFinishedRun:
 
     def test_second_run_says_that_every_stage_was_cached(self, finished_run, cppcl):
         place = finished_run.workspace.root
-        again = cppcl("run", finished_run.file, "--workspace", place, "--json")
-        assert again.code == 0
+        again = cppcl("run", finished_run.file, "--workspace", place, "--json", code=0)
         assert "every stage was cached" in again.stderr
         assert "every stage was cached" not in finished_run.result.stderr
         assert again.json()["cached"] == dict.fromkeys(RUN, True)
@@ -257,8 +253,9 @@ class TestFinishedRun:
         place = finished_run.copy(tmp_path / "copy").root
 
         def computed(*options: str) -> list[str]:
-            result = cppcl("run", finished_run.file, *options, "--workspace", place, "--json")
-            assert result.code == 0, result.stderr
+            result = cppcl(
+                "run", finished_run.file, *options, "--workspace", place, "--json", code=0
+            )
             return [s for s, stored in result.json()["cached"].items() if not stored]
 
         assert computed("--set", "alpha=0.02") == ["train", "encode", "evaluate", "report"]
@@ -267,15 +264,15 @@ class TestFinishedRun:
         assert computed("--until", "split", "--force", "fetch", "--force", "split") == RUN[:2]
 
     def test_a_stage_that_was_not_run_fails(self, finished_run, cppcl, tmp_path):
-        result = cppcl("run", finished_run.file, "--only", "train", "--workspace", tmp_path)
-        assert result.code == 1
+        result = cppcl(
+            "run", finished_run.file, "--only", "train", "--workspace", tmp_path, code=1
+        )
         assert "stage 'fetch' (folder) has not been run" in result.stderr
         assert "Traceback" not in result.stderr
 
     def test_store_ls(self, finished_run, cppcl):
         place = finished_run.workspace.root
-        everything = cppcl("store", "ls", "--workspace", place)
-        assert everything.code == 0
+        everything = cppcl("store", "ls", "--workspace", place, code=0)
         for stage, key in finished_run.summary["artifacts"].items():
             assert f"{stage}/{key}" in everything.stdout
         some = cppcl("store", "ls", "train", "report", "--workspace", place).stdout
@@ -294,10 +291,9 @@ class TestFinishedRun:
     def test_store_gc_keeps_what_the_latest_run_uses(self, finished_run, cppcl, tmp_path):
         place = finished_run.copy(tmp_path / "copy")
         before = set(place.store.references())
-        changed = cppcl(
-            "run", finished_run.file, "--set", "n_directions=1", "--workspace", place.root
+        cppcl(
+            "run", finished_run.file, "--set", "n_directions=1", "--workspace", place.root, code=0
         )
-        assert changed.code == 0, changed.stderr
         after = set(place.store.references())
         _, record = place.find_run("tiny")
         used = set(map(Reference.parse, record["all_artifacts"]))
@@ -310,8 +306,7 @@ class TestFinishedRun:
         dry = cppcl("store", "gc", "--dry-run", "--workspace", place.root)
         assert dry.stdout.endswith("would remove 13 artifacts\n")
         assert set(place.store.references()) == after
-        result = cppcl("store", "gc", "--workspace", place.root)
-        assert result.code == 0
+        result = cppcl("store", "gc", "--workspace", place.root, code=0)
         assert set(result.stdout.splitlines()) == {
             *(f"removed {reference}" for reference in old),
             "removed 13 artifacts",
@@ -321,8 +316,7 @@ class TestFinishedRun:
 
     def test_report(self, finished_run, cppcl, tmp_path):
         place = finished_run.workspace.root
-        shown = cppcl("report", "tiny", "--workspace", place)
-        assert shown.code == 0
+        shown = cppcl("report", "tiny", "--workspace", place, code=0)
         page = Path(shown.stdout.strip())
         assert page.name == "report.html"
         assert page.is_absolute()
@@ -378,12 +372,10 @@ class TestFinishedRun:
     def test_search_for_more_than_there_is(self, finished_run, cppcl):
         sketch = finished_run.shapes / "sketches/circle/0.png"
         place = finished_run.workspace.root
-        result = cppcl("search", "tiny", sketch, "-k", 100, "--json", "--workspace", place)
-        assert result.code == 0
+        result = cppcl("search", "tiny", sketch, "-k", 100, "--json", "--workspace", place, code=0)
         paths = [match["path"] for match in result.json()]
         assert len(paths) == len(set(paths)) == 12
-        table = cppcl("search", "tiny", sketch, "--workspace", place)
-        assert table.code == 0
+        table = cppcl("search", "tiny", sketch, "--workspace", place, code=0)
         assert "nearest to" in table.stdout
         assert paths[0] in table.stdout.replace("\n", "")
         none = cppcl("search", "tiny", sketch, "-k", 0, "--workspace", place)
@@ -394,8 +386,9 @@ class TestFinishedRun:
         sketch = tmp_path / "sketch of mine.png"
         if content is not None:
             sketch.write_bytes(content)
-        result = cppcl("search", "tiny", sketch, "--workspace", finished_run.workspace.root)
-        assert result.code == 1
+        result = cppcl(
+            "search", "tiny", sketch, "--workspace", finished_run.workspace.root, code=1
+        )
         assert "sketch of mine.png" in result.stderr
         assert "Traceback" not in result.stderr
 
@@ -407,16 +400,14 @@ class TestFinishedRun:
         pictures = sorted(folder.rglob("*.png"))
         broken = folder / "circle/0 broken.png"  # comes first: rows behind it must not shift
         broken.write_bytes(pictures[0].read_bytes()[:50])
-        indexed = cppcl("index", "tiny", folder, "--workspace", place)
-        assert indexed.code == 0, indexed.stderr
+        indexed = cppcl("index", "tiny", folder, "--workspace", place, code=0)
         key = indexed.stdout.strip()
         assert len(key) == 32
         assert f"cppcl search {key[:12]}" in indexed.stderr
         assert "1 of 13 image pictures were skipped" in indexed.stderr
         assert "circle/0 broken.png" in indexed.stderr
         sketch = finished_run.shapes / "sketches/circle/0.png"
-        found = cppcl("search", key, sketch, "-k", 99, "--json", "--workspace", place)
-        assert found.code == 0, found.stderr
+        found = cppcl("search", key, sketch, "-k", 99, "--json", "--workspace", place, code=0)
         paths = [Path(match["path"]) for match in found.json()]
         assert sorted(paths) == pictures
         assert all(match["label"] in match["path"] for match in found.json())
@@ -433,10 +424,8 @@ class TestFinishedRun:
         place = finished_run.workspace.root
         file = finished_run.shapes / "images/circle/0.png"
         for folder in (tmp_path / "nowhere", file):
-            missing = cppcl("index", "tiny", folder, "--workspace", place)
-            assert missing.code == 2
+            missing = cppcl("index", "tiny", folder, "--workspace", place, code=2)
             assert f"{folder} is not a folder" in missing.stderr
         (tmp_path / "empty").mkdir()
-        empty = cppcl("index", "tiny", tmp_path / "empty", "--workspace", place)
-        assert empty.code == 2
+        empty = cppcl("index", "tiny", tmp_path / "empty", "--workspace", place, code=2)
         assert "holds no pictures" in empty.stderr

@@ -45,23 +45,20 @@ class TestAfterARunOfOneStage:
     def test_the_model_and_the_report_are_those_of_the_whole_run(self, place, finished_run, cppcl):
         assert place.find_run("tiny")[0] == f"tiny-{LATER}"
         assert place.find_model("tiny").key == finished_run.summary["artifacts"]["encode"]
-        report = cppcl("report", "tiny", "--workspace", place.root)
-        assert report.code == 0, report.stderr
+        report = cppcl("report", "tiny", "--workspace", place.root, code=0)
         assert finished_run.summary["artifacts"]["report"] in report.stdout
 
     def test_damage_is_listed_beside_the_rest(self, place, cppcl):
         damaged = next(place.store.artifacts("split"))
         (damaged.path / "manifest.json").write_text("{}")
-        listed = cppcl("store", "ls", "--workspace", place.root)
-        assert listed.code == 0, listed.stderr
+        listed = cppcl("store", "ls", "--workspace", place.root, code=0)
         (line,) = (line for line in listed.stdout.splitlines() if damaged.reference.key in line)
         assert "damaged: see cppcl store verify" in line
         n_artifacts = sum(1 for _ in place.store.references())
         assert listed.stdout.count("/") >= n_artifacts > 10
 
     def test_a_run_that_stopped_early_says_so(self, place, cppcl):
-        result = cppcl("report", f"tiny-{LATER}", "--workspace", place.root)
-        assert result.code == 2
+        result = cppcl("report", f"tiny-{LATER}", "--workspace", place.root, code=2)
         assert re.search(r"came as far as the stage 'report'.* cppcl run tiny", result.stderr)
 
 
@@ -90,8 +87,7 @@ def test_a_damaged_record_is_named(text, tmp_path, cppcl):
     place = Workspace(tmp_path)
     place.runs.mkdir()
     (place.runs / f"tiny-{LATER}.json").write_text(text)
-    result = cppcl("report", "tiny", "--workspace", tmp_path)
-    assert result.code == 2
+    result = cppcl("report", "tiny", "--workspace", tmp_path, code=2)
     assert f"tiny-{LATER}.json is not the record of a run; remove it" in result.stderr
 
 
@@ -103,16 +99,16 @@ def test_a_damaged_record_is_named(text, tmp_path, cppcl):
 def test_a_file_is_no_workspace(arguments, tmp_path, cppcl):
     file = tmp_path / "file"
     file.write_text("something else")
-    result = cppcl(*arguments, "--workspace", file)
-    assert result.code == 2
+    result = cppcl(*arguments, "--workspace", file, code=2)
     assert result.stderr == f"cppcl: workspace {str(file)!r} is a file; give a folder\n"
 
 
 def test_a_report_is_not_copied_into_a_file(finished_run, tmp_path, cppcl):
     file = tmp_path / "page.html"
     file.write_text("mine")
-    result = cppcl("report", "tiny", "--output", file, "--workspace", finished_run.workspace.root)
-    assert result.code == 2
+    result = cppcl(
+        "report", "tiny", "--output", file, "--workspace", finished_run.workspace.root, code=2
+    )
     assert f"--output {str(file)!r} is a file; give a folder" in result.stderr
     assert file.read_text() == "mine"
 
@@ -130,5 +126,4 @@ def test_nothing_is_collected_while_a_gallery_is_made(finished_run, tmp_path, cp
 
     monkeypatch.setattr(tasks.stages.index, "encode_features", collect_first)
     images = finished_run.shapes / "images"
-    result = cppcl("index", "tiny", images, "--workspace", place.root)
-    assert result.code == 0, result.stderr
+    cppcl("index", "tiny", images, "--workspace", place.root, code=0)

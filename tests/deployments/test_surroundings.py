@@ -106,6 +106,5 @@ def test_lack_of_memory_is_told(cppcl, monkeypatch):
         raise MemoryError("Unable to allocate 23.8 GiB")
 
     monkeypatch.setattr(deployments.commands.stages, "run", fail)
-    result = cppcl("stages")
-    assert result.code == 1
+    result = cppcl("stages", code=1)
     assert result.stderr.startswith("cppcl: out of memory (Unable to allocate 23.8 GiB); use")

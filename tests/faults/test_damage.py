@@ -31,8 +31,7 @@ def damaged(finished_run, tmp_path) -> tuple[Workspace, Path, Path]:
 
 def test_verify_names_every_damage(damaged, cppcl):
     place, flipped, deleted = damaged
-    result = cppcl("store", "verify", "--workspace", place.root)
-    assert result.code == 1
+    result = cppcl("store", "verify", "--workspace", place.root, code=1)
     lines = result.stdout.splitlines()
     assert len(lines) == 3
     for path in (flipped, deleted):
@@ -41,8 +40,7 @@ def test_verify_names_every_damage(damaged, cppcl):
         assert line.startswith(f"extract/{key}: features: ")
     assert "is missing" in next(line for line in lines if str(deleted) in line)
     assert lines[-1].endswith("artifacts read, 2 problems")
-    one = cppcl("store", "verify", flipped.parents[2].name, "--workspace", place.root)
-    assert one.code == 1
+    one = cppcl("store", "verify", flipped.parents[2].name, "--workspace", place.root, code=1)
     assert one.stdout.endswith("1 artifacts read, 1 problems\n")
 
 
@@ -73,12 +71,10 @@ def test_damage_in_a_file_is_named(name, finished_run, cppcl, tmp_path):
     key = finished_run.summary["artifacts"]["evaluate"]
     file = place.root / "store/evaluate" / key / name
     file.write_text(file.read_text().replace("1", "2"))
-    verified = cppcl("store", "verify", "--workspace", place.root)
-    assert verified.code == 1
+    verified = cppcl("store", "verify", "--workspace", place.root, code=1)
     assert f"evaluate/{key}: {Path(name).name}: " in verified.stdout
     assert str(file) in verified.stdout
     assert verified.stdout.endswith("1 problems\n")
     # Summing a run up reads the scores.
-    used = cppcl("run", finished_run.file, "--workspace", place.root)
-    assert used.code == 1
+    used = cppcl("run", finished_run.file, "--workspace", place.root, code=1)
     assert str(file) in used.stderr

@@ -42,8 +42,7 @@ def test_a_killed_run_goes_on_where_it_was(
     assert 3 <= len(done) < slow_extraction.n_blocks
 
     options = ("--set", f"compute={{cluster: '{dask_address}'}}", "--only", "extract")
-    result = cppcl("run", slow_extraction.file, *options, "--workspace", workspace.root)
-    assert result.code == 0, result.stderr
+    result = cppcl("run", slow_extraction.file, *options, "--workspace", workspace.root, code=0)
     n_blocks = slow_extraction.n_blocks
     assert f"sketch colour_contrast: {len(done)} of {n_blocks} blocks were done" in result.stderr
 

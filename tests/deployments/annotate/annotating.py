@@ -19,8 +19,9 @@ Question = dict[str, Any]
 
 def ask(browser: Any, annotator: str, modality: str = "sketch") -> Question | None:
     """The pair that the page shows."""
-    response = browser.get("/ask", params={"annotator": annotator, "modality": modality})
-    assert response.status_code == 200
+    response = browser.get(
+        "/ask", params={"annotator": annotator, "modality": modality}, status=200
+    )
     page = response.text
     if 'name="left"' not in page:
         return None

@@ -103,8 +103,7 @@ class TestAsking:
         shown = ask(browser, "Ada L")
         assert shown
         form = {"annotator": "Ada L", "modality": "sketch", "easier": "skip", "seconds": ""}
-        response = browser.post("/answer", data=form | shown)
-        assert response.status_code == 303
+        response = browser.post("/answer", data=form | shown, status=303)
         assert response.headers["location"] == "/ask?annotator=Ada+L&modality=sketch"
         assert ask(browser, "Ada L") != shown
 
@@ -229,8 +228,9 @@ class TestKeeping:
         from deployments.annotate.session import Session
 
         monkeypatch.setattr(Session, "question", lambda *_: 1 / 0)
-        response = browser.get("/ask", params={"annotator": "Ada", "modality": "sketch"})
-        assert response.status_code == 500
+        response = browser.get(
+            "/ask", params={"annotator": "Ada", "modality": "sketch"}, status=500
+        )
         assert "division" not in response.text
         assert "default-src 'none'" in response.headers["content-security-policy"]
         assert response.headers["cache-control"] == "no-store"
@@ -292,6 +292,5 @@ class TestImporting:
             ("kind=exe", b"", "kind='exe'"),
             ("", b"", "kind=''"),
         ):
-            response = browser.post(f"/import?{query}", content=content, headers=JSON)
-            assert response.status_code == 422
+            response = browser.post(f"/import?{query}", content=content, headers=JSON, status=422)
             assert word in response.json()["error"]

@@ -18,8 +18,7 @@ class TestPictures:
     ):
         for side in annotated.modalities.values():
             for sample in side.samples[:3]:
-                response = browser.get("/picture", params={"id": sample.id})
-                assert response.status_code == 200
+                response = browser.get("/picture", params={"id": sample.id}, status=200)
                 with Image.open(io.BytesIO(response.content)) as shown:
                     assert response.headers["content-type"] == f"image/{shown.format.lower()}"
                     with Image.open(annotated.root / sample.path) as drawn:
@@ -123,11 +122,9 @@ class TestRefusing:
         assert shown
         good = {"annotator": "Ada", "modality": "sketch", "easier": "a", "seconds": "1"} | shown
         sent = {name: value for name, value in {**good, **form}.items() if value is not None}
-        response = browser.post("/answer", data=sent, headers=JSON)
-        assert response.status_code == 422
+        response = browser.post("/answer", data=sent, headers=JSON, status=422)
         assert word in response.json()["error"]
-        page = browser.post("/answer", data=sent, headers=SHOWN)
-        assert page.status_code == 422
+        page = browser.post("/answer", data=sent, headers=SHOWN, status=422)
         assert "<script>" not in page.text
         assert exported(browser) == []
 
@@ -150,15 +147,13 @@ class TestRefusing:
     )
     def test_bodies_that_are_no_form(self, body, browser):
         for address in ("/answer", "/undo"):
-            response = browser.post(address, content=body, headers=JSON)
-            assert response.status_code == 422
+            response = browser.post(address, content=body, headers=JSON, status=422)
             assert response.json()["error"]
 
     def test_bodies_that_are_too_large(self, browser, monkeypatch):
         from deployments.annotate import app
 
-        response = browser.post("/answer", content=b"a=" + b"x" * app.LARGEST_FORM)
-        assert response.status_code == 413
+        browser.post("/answer", content=b"a=" + b"x" * app.LARGEST_FORM, status=413)
         monkeypatch.setattr(app, "LARGEST_IMPORT", 100)
         assert browser.post("/import?kind=csv", content=b"x" * 101).status_code == 413
 
@@ -182,8 +177,9 @@ class TestStrangers:
         post = {"annotator": "Ada", "modality": "sketch"}
         assert browser.post("/answer", data=post).status_code == 401
         assert browser.post(f"/undo?token={access.token}", data=post).status_code == 401
-        response = browser.get(f"/ask?annotator=A+B&token={access.token}&modality=sketch")
-        assert response.status_code == 303
+        response = browser.get(
+            f"/ask?annotator=A+B&token={access.token}&modality=sketch", status=303
+        )
         assert response.headers["location"] == "/ask?annotator=A+B&modality=sketch"
         cookie = response.headers["set-cookie"].lower()
         assert "httponly" in cookie

@@ -288,8 +288,7 @@ class TestCommand:
         source = tmp_path / "in.jsonl"
         source.write_text("".join(json.dumps(line) + "\n" for line in lines))
         place = ("--workspace", shapes_place.root, "--database", tmp_path / "a.sqlite")
-        result = cppcl("annotate", "shapes", *place, "--import", source)
-        assert result.code == 1
+        result = cppcl("annotate", "shapes", *place, "--import", source, code=1)
         assert result.stdout == "2 answers are new, 0 were here, 1 lines were left out\n"
         assert f"{source}, line 2: 'gone' is no sample" in result.stderr
         for options, n in (((), 2), (("--modality", "image"), 1)):
@@ -312,15 +311,13 @@ class TestCommand:
     )
     def test_wrong_use_is_told(self, arguments, words, shapes_place, cppcl, tmp_path):
         file = ("--database", tmp_path / "a.sqlite")
-        result = cppcl("annotate", *arguments, "--workspace", shapes_place.root, *file)
-        assert result.code == 2
+        result = cppcl("annotate", *arguments, "--workspace", shapes_place.root, *file, code=2)
         assert re.search(words, result.stderr)
 
     def test_a_table_without_columns_is_named(self, shapes_place, cppcl, tmp_path):
         (tmp_path / "bad.csv").write_text("a,b\n")
         place = ("--workspace", shapes_place.root, "--database", tmp_path / "a.sqlite")
-        result = cppcl("annotate", "shapes", *place, "--import", tmp_path / "bad.csv")
-        assert result.code == 2
+        result = cppcl("annotate", "shapes", *place, "--import", tmp_path / "bad.csv", code=2)
         assert re.search("bad.csv.* lacks the columns", result.stderr)
 
     def test_a_port_that_is_taken_is_named(self, shapes_place, cppcl, tmp_path):
@@ -331,9 +328,7 @@ class TestCommand:
         assert result.code == 1
         assert f"--port {port}: not available" in result.stderr
         assert "Give another --port, or 0" in result.stderr
-        result = cppcl("annotate", "shapes", *place, "--port", 99999)
-        assert result.code == 2
+        result = cppcl("annotate", "shapes", *place, "--port", 99999, code=2)
         assert "--port 99999" in result.stderr
-        result = cppcl("annotate", "shapes", *place, "--host", "192.0.2.1", "--port", 0)
-        assert result.code == 1
+        result = cppcl("annotate", "shapes", *place, "--host", "192.0.2.1", "--port", 0, code=1)
         assert "--host 192.0.2.1" in result.stderr

@@ -28,8 +28,7 @@ def here(tmp_path, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("score", ["edgeness", "colour_contrast", "edge_boxes"])
 def test_scores_that_learn_nothing(here, cppcl, score):
-    shown = cppcl("curriculum", "show", "box.png", "--score", score)
-    assert shown.code == 0, shown.stderr
+    shown = cppcl("curriculum", "show", "box.png", "--score", score, code=0)
     figure = here / f"box-{score}.png"
     assert shown.stdout == f"{figure}\n"
     with Image.open(figure) as image:
@@ -47,8 +46,7 @@ def test_scores_that_learn_nothing(here, cppcl, score):
 
 def test_objectness_by_what_was_learned_or_by_the_picture_itself(here, cppcl):
     place = ("--workspace", here / "workspace", *FEW, "--json")
-    alone = cppcl("curriculum", "show", "box.png", *place)
-    assert alone.code == 0, alone.stderr
+    alone = cppcl("curriculum", "show", "box.png", *place, code=0)
     assert "nothing that fits was learned" in alone.stderr
     picture = np.asarray(Image.open(here / "box.png"))
     made = make_extractor("objectness", {"n_windows": 50, "n_candidates": 200})
@@ -83,7 +81,6 @@ def test_objectness_by_what_was_learned_or_by_the_picture_itself(here, cppcl):
     ],
 )
 def test_wrong_use(here, cppcl, arguments, message):
-    result = cppcl("curriculum", "show", *arguments)
-    assert result.code == 2
+    result = cppcl("curriculum", "show", *arguments, code=2)
     assert message in result.stderr
     assert cppcl("curriculum", "show", "none.png", "--score", "edgeness").code == 1

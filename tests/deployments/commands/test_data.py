@@ -40,8 +40,8 @@ def pacs(tmp_path) -> Path:
 def data(cppcl, tmp_path) -> Command:
     """Run ``cppcl data`` on a workspace of the test."""
 
-    def run(*arguments: object) -> Any:
-        return cppcl("data", *arguments, "--workspace", tmp_path / "workspace")
+    def run(*arguments: object, **options: Any) -> Any:
+        return cppcl("data", *arguments, "--workspace", tmp_path / "workspace", **options)
 
     return run
 
@@ -57,8 +57,7 @@ def offline(monkeypatch) -> None:
 
 
 def test_list_shows_every_set(data, tmp_path):
-    result = data("list")
-    assert result.code == 0
+    result = data("list", code=0)
     for name in NAMES:
         assert f"\n  {name} " in result.stdout
     assert "20,000 + 204,070" in result.stdout
@@ -69,8 +68,7 @@ def test_list_shows_every_set(data, tmp_path):
 
 
 def test_status_of_what_is_missing(data):
-    result = data("status", "flickr15k")
-    assert result.code == 1
+    result = data("status", "flickr15k", code=1)
     assert result.stdout.startswith("flickr15k: missing, ")
     assert "images: 0 of 14,660 files" in result.stdout
     for address in ("330sketches.zip", "13AFiwNh4FMks_jGfL4UDntMf0lHL6BTQ"):
@@ -81,8 +79,7 @@ def test_status_of_what_is_missing(data):
 
 def test_status_of_all(data, pacs):
     data("add", "pacs", pacs)
-    result = data("status")
-    assert result.code == 1
+    result = data("status", code=1)
     for name in NAMES:
         assert f"{name}: {'complete' if name == 'pacs' else 'missing'}, " in result.stdout
 
@@ -91,8 +88,7 @@ def test_add_and_look(data, pacs, tmp_path):
     with ZipFile(tmp_path / "photo.zip", "w") as archive:
         for path in (pacs / "photo").rglob("*.png"):
             archive.write(path, path.relative_to(tmp_path))
-    result = data("add", "pacs", pacs / "sketch", tmp_path / "photo.zip")
-    assert result.code == 0
+    result = data("add", "pacs", pacs / "sketch", tmp_path / "photo.zip", code=0)
     lines = result.stdout.splitlines()
     assert lines[0] == f"{pacs / 'sketch'}: 12 files of sketches; 0 were here already"
     assert lines[1] == f"{tmp_path / 'photo.zip'}: 12 files of photos; 0 were here already"
@@ -101,8 +97,7 @@ def test_add_and_look(data, pacs, tmp_path):
     again = data("add", "pacs", pacs)
     assert f"{pacs}: nothing new; 24 were here already" in again.stdout
     assert "1 other file(s) ignored" in again.stderr
-    status = data("status", "pacs")
-    assert status.code == 0
+    status = data("status", "pacs", code=0)
     assert "No licence was found" in status.stdout
 
 
@@ -114,8 +109,7 @@ def test_add_as_a_link(data, pacs, tmp_path):
 
 
 def test_the_wrong_archive_is_told_what_it_looks_like(data, pacs):
-    result = data("add", "cufs", pacs)
-    assert result.code == 2
+    result = data("add", "cufs", pacs, code=2)
     assert (
         "holds nothing of this data set, which is 88 files of training sketches" in result.stderr
     )
@@ -144,8 +138,7 @@ def test_splits_are_written_and_read_back(data, tmp_path):
             picture(tmp_path / f"q/images/{label}/sketch/{number}.png", number + len(label))
             picture(tmp_path / f"q/images/{label}/img/{number}.png", 500 + number + len(label))
     data("add", "qmul-test", tmp_path / "q")
-    result = data("splits", "qmul-test", "--output", tmp_path / "splits")
-    assert result.code == 0
+    data("splits", "qmul-test", "--output", tmp_path / "splits", code=0)
     names = [
         f"qmul-test-{name}.json" for name in ("gallery-0", *(f"half-{seed}" for seed in range(5)))
     ]
@@ -169,8 +162,7 @@ def test_splits_are_written_and_read_back(data, tmp_path):
 @pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("action", [["get"], ["preview"], ["splits", "--output", "x"]])
 def test_missing_data_says_how_to_get_it(action, data) -> None:
-    result = data(action[0], "pacs", *action[1:])
-    assert result.code == 1
+    result = data(action[0], "pacs", *action[1:], code=1)
     assert "No licence was found" in result.stderr  # the terms, before anything is fetched
     assert "there is no network in tests" in result.stderr
     assert "cppcl data add pacs" in result.stderr
@@ -204,8 +196,7 @@ def test_get_downloads(data, pacs, tmp_path, monkeypatch):
 )
 def test_wrong_use_is_told(arguments, message, data, pacs):
     data("add", "pacs", pacs)
-    result = data(*arguments)
-    assert result.code == 2
+    result = data(*arguments, code=2)
     assert message in result.stderr
 
 
@@ -214,8 +205,7 @@ def test_a_full_disk_ends_with_1(data, pacs, monkeypatch):
     monkeypatch.setattr(
         "cppcl.datasets.published.download.shutil.disk_usage", lambda folder: usage
     )
-    result = data("add", "pacs", pacs)
-    assert result.code == 1
+    result = data("add", "pacs", pacs, code=1)
     assert "CPPCL_DATA" in result.stderr
 
 
@@ -225,8 +215,7 @@ def test_damage_to_an_archive_is_no_reason_to_add_it_again(data, tmp_path):
         archive.writestr("PACS/sketch/dog/1.png", b"\x89PNG" + b"0123456789" * 9)
     content = source.read_bytes()
     source.write_bytes(content.replace(b"0123456789", b"9876543210", 1))
-    result = data("add", "pacs", source)
-    assert result.code == 2
+    result = data("add", "pacs", source, code=2)
     assert "damaged" in result.stderr
     assert "looks like" not in result.stderr
 
@@ -248,6 +237,5 @@ def test_a_list_goes_on_past_a_set_that_cannot_be_read(data, pacs, tmp_path):
     home = tmp_path / "workspace/data/pacs"
     home.parent.mkdir(parents=True)
     home.symlink_to(pacs)
-    result = data("list")
-    assert result.code == 0
+    result = data("list", code=0)
     assert "unreadable" in result.stdout

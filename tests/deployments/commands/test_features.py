@@ -63,8 +63,7 @@ def learn_by_hand(workspace: Workspace, day: int, name: str = "lks", **options: 
 
 
 def test_list_says_what_each_extractor_is(cppcl):
-    result = cppcl("features", "list", "--no-timing", "--json")
-    assert result.code == 0, result.stderr
+    result = cppcl("features", "list", "--no-timing", "--json", code=0)
     rows = {row.pop("name"): row for row in result.json()}
     assert list(rows) == list(EXTRACTORS)
     assert rows["lks"] == {"dimension": 2400, "learns": True, "device": "cpu", "licence": None}
@@ -89,8 +88,7 @@ def test_time_is_measured_on_strokes_of_a_sketch_and_edges_of_a_photograph(cppcl
         return 1.25 if white else 3.5
 
     monkeypatch.setattr("cppcl.features.timing.milliseconds", milliseconds)
-    result = cppcl("features", "list", "--json")
-    assert result.code == 0
+    result = cppcl("features", "list", "--json", code=0)
     assert "cnn: the weights are elsewhere" in result.stderr
     rows = {row["name"]: row["milliseconds"] for row in result.json()}
     assert rows["cnn"] == rows["precomputed"] == {"sketch": None, "photograph": None}
@@ -105,8 +103,7 @@ def test_time_is_measured_on_strokes_of_a_sketch_and_edges_of_a_photograph(cppcl
 
 
 def test_show_draws_a_figure_and_prints_where_it_is(cppcl, here, explained):
-    result = cppcl("features", "show", "hog", "cross.png", "--set", "contours=strokes")
-    assert result.code == 0, result.stderr
+    result = cppcl("features", "show", "hog", "cross.png", "--set", "contours=strokes", code=0)
     path = here / "cross-hog.png"
     assert result.stdout.split() == [str(path)]
     with Image.open(path) as image:
@@ -119,8 +116,7 @@ def test_show_draws_a_figure_and_prints_where_it_is(cppcl, here, explained):
 def test_what_was_learned_last_is_used_or_what_is_asked_for(cppcl, here, explained):
     show = ("features", "show", "lks", "cross.png", "--output", "out.png")
     options = [f"--set={name}={value}" for name, value in NUMBERS.items()]
-    result = cppcl(*show, *options)
-    assert result.code == 0, result.stderr
+    result = cppcl(*show, *options, code=0)
     assert "nothing that fits was learned in" in result.stderr
     assert explained.pop()[1:] == ["picture, 80 x 60", "contours (strokes)"]
 
@@ -138,8 +134,7 @@ def test_what_was_learned_last_is_used_or_what_is_asked_for(cppcl, here, explain
     result = cppcl(*show, *options, "--set", f"learned={older.key[:12]}")
     assert (result.code, result.stderr) == (0, "")
     assert "keyshapes of most pixels" in explained.pop()
-    result = cppcl(*show, "--set", f"learned={older.key[:12]}")
-    assert result.code == 2
+    result = cppcl(*show, "--set", f"learned={older.key[:12]}", code=2)
     assert "belong to another extractor or to other options" in result.stderr
 
 
@@ -163,8 +158,7 @@ def test_what_was_learned_last_is_used_or_what_is_asked_for(cppcl, here, explain
     ids=str,
 )
 def test_what_cannot_be_shown_is_named(arguments, code, message, cppcl, here):
-    result = cppcl("features", "show", *arguments)
-    assert result.code == code, result.stderr
+    result = cppcl("features", "show", *arguments, code=code)
     assert message in result.stderr
     assert "Traceback" not in result.stderr
 

@@ -62,8 +62,7 @@ def test_ls_shows_what_is_there(workspace, chain, url, tmp_path, cppcl, monkeypa
     here = ("--workspace", workspace.root)
     assert cppcl("store", "push", *here, "--remote", url).code == 0
     monkeypatch.setenv(REMOTE, url)
-    listed = cppcl("store", "ls", "--remote", *here)
-    assert listed.code == 0, listed.stderr
+    listed = cppcl("store", "ls", "--remote", *here, code=0)
     assert f"artifacts in {url}" in listed.stdout
     assert all(str(reference) in listed.stdout for reference in chain)
     assert "dataset=shapes" in listed.stdout
@@ -72,8 +71,7 @@ def test_ls_shows_what_is_there(workspace, chain, url, tmp_path, cppcl, monkeypa
     assert str(chain[1]) in split.stdout
     assert str(chain[0]) not in split.stdout
     (tmp_path / "bucket" / str(chain[1]) / "manifest.json").write_text("{}")
-    damaged = cppcl("store", "ls", *here, "--remote", url)
-    assert damaged.code == 0, damaged.stderr
+    damaged = cppcl("store", "ls", *here, "--remote", url, code=0)
     (line,) = (text for text in damaged.stdout.splitlines() if str(chain[1]) in text)
     assert "damaged: see cppcl store verify --remote" in line
     assert "dataset=shapes" in damaged.stdout
@@ -86,19 +84,18 @@ def test_verify_names_damage_and_push_replaces_it(workspace, chain, url, tmp_pat
     assert cppcl("store", "push", *here).code == 0
     (damaged,) = (tmp_path / "bucket" / str(chain[0])).rglob("x")
     damaged.write_bytes(b"short")
-    found = cppcl("store", "verify", *here)
-    assert found.code == 1
+    found = cppcl("store", "verify", *here, code=1)
     assert f"{chain[0]}: files/x: {damaged.as_uri()} has 5 bytes, not 2000" in found.stdout
     assert found.stdout.endswith("2 artifacts read, 1 problems\n")
     other = cppcl("store", "verify", str(chain[1]), *here)
     assert (other.code, other.stdout) == (0, f"{url}: 1 artifacts read, 0 problems\n")
     (tmp_path / "empty").mkdir()
-    pulled = cppcl("store", "pull", chain[1], "--workspace", tmp_path / "empty", "--remote", url)
-    assert pulled.code == 1
+    pulled = cppcl(
+        "store", "pull", chain[1], "--workspace", tmp_path / "empty", "--remote", url, code=1
+    )
     assert f"cppcl store push {chain[0]} --replace --remote {url}" in pulled.stderr
 
-    mended = cppcl("store", "push", str(chain[0]), "--replace", *here)
-    assert mended.code == 0, mended.stderr
+    mended = cppcl("store", "push", str(chain[0]), "--replace", *here, code=0)
     assert "1 artifacts sent" in mended.stdout
     assert cppcl("store", "verify", *here).code == 0
     for refused in (("push", "--replace"), ("verify", "--repair")):
@@ -110,11 +107,9 @@ def test_what_is_refused(workspace, url, tmp_path, cppcl):
     workspace.root.mkdir()
     here = ("--workspace", workspace.root)
     for action in (["push"], ["pull", "abc"], ["ls", "--remote"], ["verify", "--remote"]):
-        result = cppcl("store", *action, *here)
-        assert result.code == 2
+        result = cppcl("store", *action, *here, code=2)
         assert f"there is no remote; set {REMOTE}, or give --remote URL" in result.stderr
-    unknown = cppcl("store", "pull", "abcdef", *here, "--remote", url)
-    assert unknown.code == 2
+    unknown = cppcl("store", "pull", "abcdef", *here, "--remote", url, code=2)
     assert f"names no artifact in {workspace.store.root} or {url}" in unknown.stderr
     absent = cppcl("store", "push", "--workspace", tmp_path / "typo", "--remote", url)
     assert (absent.code, absent.stdout) == (2, "")
@@ -142,8 +137,7 @@ def test_a_password_in_a_url_is_not_printed(workspace, chain, cppcl, monkeypatch
     ):
         if where == REMOTE:
             monkeypatch.setenv(REMOTE, address)
-        result = cppcl(*arguments, "--workspace", workspace.root)
-        assert result.code == 2
+        result = cppcl(*arguments, "--workspace", workspace.root, code=2)
         assert result.stderr.startswith(f"cppcl: {where}: the URL of a remote must hold no user")
         assert SECRET not in result.stdout + result.stderr
 
@@ -164,11 +158,9 @@ def test_a_run_remarks_that_it_goes_on_alone(workspace, tmp_path, monkeypatch):
 def test_another_machine_computes_nothing(
     finished_run, elsewhere, url, cppcl, monkeypatch, tmp_path
 ):
-    sent = cppcl("store", "push", "--workspace", finished_run.workspace.root, "--remote", url)
-    assert sent.code == 0, sent.stderr
+    cppcl("store", "push", "--workspace", finished_run.workspace.root, "--remote", url, code=0)
     monkeypatch.setenv(REMOTE, url)
-    run = cppcl("run", finished_run.file, "--workspace", elsewhere.root, "--json")
-    assert run.code == 0, run.stderr
+    run = cppcl("run", finished_run.file, "--workspace", elsewhere.root, "--json", code=0)
     assert run.json()["artifacts"] == finished_run.summary["artifacts"]
     assert all(run.json()["cached"].values())
     made = set(finished_run.workspace.store.references())
@@ -179,6 +171,7 @@ def test_another_machine_computes_nothing(
     model = finished_run.summary["artifacts"]["encode"]
     sketch = next((finished_run.shapes / "sketches").rglob("*.png"))
     third = Workspace(tmp_path / "third")
-    found = cppcl("search", model[:12], sketch, "-k", 2, "--workspace", third.root, "--json")
-    assert found.code == 0, found.stderr
+    found = cppcl(
+        "search", model[:12], sketch, "-k", 2, "--workspace", third.root, "--json", code=0
+    )
     assert len(found.json()) == 2

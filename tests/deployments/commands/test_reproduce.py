@@ -62,8 +62,7 @@ def asked(workspace, monkeypatch) -> Callable[..., dict[str, Any]]:
 def test_it_says_where_the_page_is(asked, cppcl, workspace):
     found = asked([])
     only = ("--only", "table1", "--only", "a_vs_b")
-    result = cppcl("reproduce", "cufs", "--quick", *only, "--workspace", workspace.root)
-    assert result.code == 0, result.stderr
+    result = cppcl("reproduce", "cufs", "--quick", *only, "--workspace", workspace.root, code=0)
     assert found == {
         "dataset": "cufs",
         "quick": True,
@@ -81,8 +80,7 @@ def test_it_says_where_the_page_is(asked, cppcl, workspace):
 def test_output_and_json(asked, cppcl, workspace, tmp_path):
     found = asked([])
     options = ("--anew", "--output", tmp_path / "out", "--json", "--workspace", workspace.root)
-    result = cppcl("reproduce", "cufs", *options)
-    assert result.code == 0
+    result = cppcl("reproduce", "cufs", *options, code=0)
     assert (found["quick"], found["items"], found["anew"]) == (False, None, True)
     assert (tmp_path / "out" / "index.html").read_text() == "the page"
     assert (tmp_path / "out" / "table1.csv").read_text() == "a,b\n"
@@ -92,8 +90,7 @@ def test_output_and_json(asked, cppcl, workspace, tmp_path):
 
 def test_items_that_fail_are_named_at_the_end(asked, cppcl, workspace):
     asked(["a_vs_b"])
-    result = cppcl("reproduce", "cufs", "--workspace", workspace.root)
-    assert result.code == 1
+    result = cppcl("reproduce", "cufs", "--workspace", workspace.root, code=1)
     assert result.stderr.splitlines()[-2:] == [
         "cppcl: 1 of 2 items failed; what was finished is kept, so give the same command again "
         "after mending:",

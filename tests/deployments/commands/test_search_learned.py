@@ -55,8 +55,7 @@ def learned_run(
         },
     )
     workspace = Workspace(folder / "workspace")
-    result = cppcl("run", file, "--workspace", workspace.root, "--json")
-    assert result.code == 0, result.stderr
+    result = cppcl("run", file, "--workspace", workspace.root, "--json", code=0)
     assert "sketch lks, instance, split 0: learned from 7 of 7 training pictures" in result.stderr
     return LearnedRun(shapes, workspace, result.json())
 
@@ -78,16 +77,18 @@ def test_search_describes_the_sketch_by_what_was_learned(learned_run, cppcl):
         assert [m.similarity for m in matches] == pytest.approx(
             sorted(similarity, reverse=True), abs=1e-5
         )
-        best = cppcl("search", "tiny", sketch, "--json", "--workspace", learned_run.workspace.root)
-        assert best.code == 0, best.stderr
+        best = cppcl(
+            "search", "tiny", sketch, "--json", "--workspace", learned_run.workspace.root, code=0
+        )
         assert best.json()[0]["path"] == str(matches[0].path)
 
 
 def test_index_describes_pictures_by_what_was_learned(learned_run, cppcl, inline_blocks):
     """The same pictures as a new gallery: rows are known, and have the same codes."""
     place = learned_run.workspace
-    indexed = cppcl("index", "tiny", learned_run.shapes / "images", "--workspace", place.root)
-    assert indexed.code == 0, indexed.stderr
+    indexed = cppcl(
+        "index", "tiny", learned_run.shapes / "images", "--workspace", place.root, code=0
+    )
     assert inline_blocks == []
     gallery = place.store.open(Reference("encode", indexed.stdout.strip()))
     np.testing.assert_allclose(
@@ -110,8 +111,7 @@ def test_new_pictures_of_an_index_are_described_too(
 ):
     folder = draw_pictures(tmp_path / "new", per_class=2, first=6) / "images"
     place = learned_run.workspace
-    indexed = cppcl("index", "tiny", folder, "--workspace", place.root)
-    assert indexed.code == 0, indexed.stderr
+    indexed = cppcl("index", "tiny", folder, "--workspace", place.root, code=0)
     assert len(inline_blocks) == 6
     sketch = learned_run.shapes / "sketches/circle/0.png"
     args = ("search", indexed.stdout.strip(), sketch, "--workspace", place.root, "--json")

@@ -91,14 +91,11 @@ def test_fifty_at_once_are_answered_or_told_to_come_again(served_place):
 
 
 def test_what_is_wrong_is_said(served_place, cppcl, tmp_path):
-    unknown = cppcl("serve", "nothing", "--workspace", served_place.root)
-    assert unknown.code == 2
+    unknown = cppcl("serve", "nothing", "--workspace", served_place.root, code=2)
     assert "no run 'nothing'" in unknown.stderr
-    twice = cppcl("serve", "shapes", "shapes", "--workspace", served_place.root)
-    assert twice.code == 2
+    twice = cppcl("serve", "shapes", "shapes", "--workspace", served_place.root, code=2)
     assert "given twice" in twice.stderr
-    port = cppcl("serve", "shapes", "--port", 70000, "--workspace", served_place.root)
-    assert port.code == 2
+    port = cppcl("serve", "shapes", "--port", 70000, "--workspace", served_place.root, code=2)
     assert "--port 70000" in port.stderr
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]

@@ -79,8 +79,7 @@ class TestFinishedSweep:
 
     def test_second_sweep_is_cached(self, swept, cppcl):
         _, result, arguments = swept
-        again = cppcl(*arguments)
-        assert again.code == 0
+        again = cppcl(*arguments, code=0)
         assert "every stage was cached" in again.stderr
         assert again.json()["artifacts"] == result.json()["artifacts"]
 
@@ -118,7 +117,6 @@ class TestFinishedSweep:
         summary = json.loads(result.stdout)
         assert summary["failed"] == 1
         assert summary["artifacts"]["sweep"] != done.json()["artifacts"]["sweep"]
-        result = cppcl("sweep", finished_run.file, "cprl.alpha=[0.02]", *arguments)
-        assert result.code == 1
+        result = cppcl("sweep", finished_run.file, "cprl.alpha=[0.02]", *arguments, code=1)
         assert "table: " not in result.stderr
         assert result.json()["artifacts"] == {}

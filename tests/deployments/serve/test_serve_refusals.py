@@ -66,8 +66,7 @@ class TestPictures:
     @pytest.mark.parametrize("kind", REFUSED)
     def test_what_is_no_picture_or_too_much(self, kind, search_page):
         content, status, word = REFUSED[kind]
-        response = search_page.post(SEARCH, json={"picture": encoded(content)})
-        assert response.status_code == status, response.text
+        response = search_page.post(SEARCH, json={"picture": encoded(content)}, status=status)
         assert any(part in response.json()["error"] for part in word.split("|"))
 
     @pytest.mark.parametrize(
@@ -84,9 +83,8 @@ class TestPictures:
     )
     def test_what_is_taken(self, form, options, search_page):
         response = search_page.post(
-            SEARCH, json={"picture": encoded(saved(DRAWN, form, **options)), "k": 2}
+            SEARCH, json={"picture": encoded(saved(DRAWN, form, **options)), "k": 2}, status=200
         )
-        assert response.status_code == 200
         expected = search_page.post(SEARCH, json={"picture": encoded(saved(DRAWN)), "k": 2})
         if form != "JPEG":
             assert response.json()["matches"] == expected.json()["matches"]
@@ -127,14 +125,14 @@ class TestPictures:
     def test_a_photograph_without_a_sketch(self, search_page):
         dark = np.full((90, 90, 3), 20, np.uint8)
         dark[:5] = 30
-        response = search_page.post(SEARCH, json={"picture": encoded(saved(dark)), "photo": True})
-        assert response.status_code == 422
+        response = search_page.post(
+            SEARCH, json={"picture": encoded(saved(dark)), "photo": True}, status=422
+        )
         assert "the picture" in response.json()["error"]
 
     def test_the_file_may_not_be_large(self, search_page):
         content = bytes(uploads.LARGEST_FILE + 1)
-        response = search_page.post(SEARCH, json={"picture": encoded(content)})
-        assert response.status_code == 413
+        search_page.post(SEARCH, json={"picture": encoded(content)}, status=413)
         with pytest.raises(uploads.UploadError, match="larger than 6 MiB"):
             uploads.decode_upload(content, longest_side=40)
         with pytest.raises(uploads.UploadError, match="larger than 6 MiB"):
@@ -169,13 +167,11 @@ class TestRequests:
         ],
     )
     def test_malformed_questions(self, body, word, search_page):
-        response = search_page.post(SEARCH, content=body)
-        assert response.status_code == 422
+        response = search_page.post(SEARCH, content=body, status=422)
         assert any(part in response.json()["error"] for part in word.split("|")), response.text
 
     def test_rows_of_what_is_served_no_more(self, search_page):
-        response = search_page.post(SEARCH, json={"image": 1, "key": "0" * 32})
-        assert response.status_code == 409
+        response = search_page.post(SEARCH, json={"image": 1, "key": "0" * 32}, status=409)
         assert "anew meanwhile" in response.json()["error"]
 
     @pytest.mark.parametrize(
@@ -216,8 +212,7 @@ class TestRequests:
 class TestStrangers:
     def test_a_failure_carries_them_too(self, search_page, live, monkeypatch):
         monkeypatch.setattr(type(live.get(None)), "like", lambda *_: 1 / 0)
-        response = search_page.post(SEARCH, json={"image": 1})
-        assert response.status_code == 500
+        response = search_page.post(SEARCH, json={"image": 1}, status=500)
         assert "division" not in response.text
         assert "default-src 'none'" in response.headers["content-security-policy"]
         assert response.headers["cache-control"] == "no-store"
@@ -227,8 +222,7 @@ class TestStrangers:
 
         access = access_for("192.0.2.1", 9000, "serve")
         stranger = Browser(serve_app.make_app(live, access), base="http://192.0.2.1:9000")
-        refused = stranger.get("/healthz")
-        assert refused.status_code == 401
+        refused = stranger.get("/healthz", status=401)
         assert "that cppcl serve printed" in refused.text
         for header, status in (
             (f"Bearer {access.token}", 200),
@@ -237,8 +231,7 @@ class TestStrangers:
             ("Bearer", 401),
             (f"Basic {access.token}", 401),
         ):
-            response = stranger.get("/healthz", headers={"Authorization": header})
-            assert response.status_code == status
+            stranger.get("/healthz", headers={"Authorization": header}, status=status)
 
 
 class TestBusy:
