@@ -131,10 +131,8 @@ def seconds_bare(folder: Path, n_processes: int, extractor: str) -> float:
         for part in range(n_processes)
     ]
     for process in processes:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in processes:
-        assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
     times = [float(process.communicate()[0]) for process in processes]
@@ -221,7 +219,6 @@ def scheduler_apart() -> Iterator[tuple[str, psutil.Process]]:
     scheduler = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, env=environment)
     workers: list[subprocess.Popen[bytes]] = []
     try:
-        assert scheduler.stderr is not None
         found = None
         while found is None:
             found = re.search(r"tcp://[\d.]+:\d+", scheduler.stderr.readline())

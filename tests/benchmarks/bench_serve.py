@@ -224,7 +224,6 @@ def main() -> int:
             text=True,
         ) as server:
             try:
-                assert server.stdout
                 address = server.stdout.readline().strip()
                 print(f"{options.model}: ready after {time.perf_counter() - begun:.1f} s")
                 met = measure(address, psutil.Process(server.pid), options.rate, options.seconds)

@@ -6,12 +6,24 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 120.0
+
+
+def wait_for(condition: Callable[[], Any], process: subprocess.Popen[Any], seconds: float) -> Any:
+    """What a condition gives once it holds; nothing if the process ends or the time is over."""
+    limit = time.monotonic() + seconds
+    while not (found := condition()) and time.monotonic() < limit:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.25)
+            return None
+    return found
 
 
 @contextmanager
@@ -28,8 +40,6 @@ def started(*words: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
     timer = threading.Timer(SECONDS, process.kill)
     timer.start()
     try:
-        assert process.stdout
-        assert process.stderr
         address = process.stdout.readline().strip()
         assert address.startswith("http"), process.stderr.read()
         yield process, address

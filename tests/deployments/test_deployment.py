@@ -10,8 +10,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,8 @@ from typing import Any
 
 import psutil
 import pytest
+
+from tests.deployments.processes import wait_for
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "deployments" / "README.md"
@@ -96,19 +98,13 @@ class Shell:
 
     def wait_for_server(self, server: subprocess.Popen[bytes]) -> None:
         """Wait until the server says that it is well."""
-        limit = time.monotonic() + SERVER_TIMEOUT_S
-        while time.monotonic() < limit:
-            try:
-                if self.get("/api/health") is True:
-                    return
-            except OSError:
-                pass
-            try:
-                server.wait(0.25)
-            except subprocess.TimeoutExpired:
-                continue
-            break
-        pytest.fail(f"the server did not come up:\n{self.logs()}")
+
+        def well() -> bool:
+            with suppress(OSError):
+                return self.get("/api/health") is True
+            return False
+
+        assert wait_for(well, server, SERVER_TIMEOUT_S), f"it did not come up:\n{self.logs()}"
 
     def get(self, path: str) -> Any:
         """Document that the server gives for a path."""
@@ -134,27 +130,18 @@ class Shell:
 
     def wait_for_run(self, flow: str, worker: subprocess.Popen[bytes]) -> dict[str, Any]:
         """Wait until a run of a flow has completed that began after this was asked."""
-        asked = datetime.now(UTC).isoformat()
-        limit = time.monotonic() + SCHEDULE_TIMEOUT_S
-        while time.monotonic() < limit:
-            runs = self.ask(
-                "/api/flow_runs/filter",
-                flows={"name": {"any_": [flow]}},
-                flow_runs={
-                    "state": {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED"]}},
-                    "start_time": {"after_": asked},
-                },
-                sort="START_TIME_ASC",
-            )
-            if runs:
-                assert runs[0]["state_type"] == "COMPLETED", self.logs()
-                return dict(runs[0])
-            try:
-                worker.wait(0.5)
-            except subprocess.TimeoutExpired:
-                continue
-            break
-        pytest.fail(f"no run of {flow} completed by the clock:\n{self.logs()}")
+        ended = {"any_": ["COMPLETED", "FAILED", "CRASHED"]}
+        after = {"after_": datetime.now(UTC).isoformat()}
+        asked = {
+            "flows": {"name": {"any_": [flow]}},
+            "flow_runs": {"state": {"type": ended}, "start_time": after},
+            "sort": "START_TIME_ASC",
+        }
+        path = "/api/flow_runs/filter"
+        runs = wait_for(lambda: self.ask(path, **asked), worker, SCHEDULE_TIMEOUT_S)
+        assert runs, f"no run of {flow} completed by the clock:\n{self.logs()}"
+        assert runs[0]["state_type"] == "COMPLETED", self.logs()
+        return dict(runs[0])
 
     def stop(self) -> None:
         """Stop everything that was started, last first, as Ctrl-C does; then by force."""

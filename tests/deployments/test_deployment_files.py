@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.server
 import re
 import runpy
@@ -12,13 +11,14 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from tests.deployments.processes import wait_for
 
 ROOT = Path(__file__).parents[2]
 CONTAINER, UNITS = ROOT / "deployments/container", ROOT / "deployments/systemd"
@@ -231,16 +231,9 @@ def started() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
         process.wait(STOP_TIMEOUT_S)
 
 
-def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a process listens."""
-    limit = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < limit and process.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.25)
-    pytest.fail(f"nothing listens at port {port}")
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.flow
@@ -260,7 +253,7 @@ def test_a_dask_cluster_by_these_commands_does_the_work(compose, started, tmp_pa
         "/tmp": str(tmp_path),
     }
     started(*(here.get(word, word) for word in services["dask-worker"]["command"]))
-    wait_for(int(port), process)
+    assert wait_for(lambda: listens(int(port)), process, START_TIMEOUT_S)
     with cluster_session(f"tcp://127.0.0.1:{port}") as session:
         assert session.resource("cpu") == {"CPU": 1}
         assert session.memory_of_a_worker() == 3 * 2**30

@@ -97,7 +97,6 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(store, monkey
         (path,) = (writer.path / "checkpoints").iterdir()
         assert not path.name.endswith(files.TEMPORARY_SUFFIX)
         state = writer.load_checkpoint("training")
-        assert state is not None
         np.testing.assert_array_equal(state["codes"], STATE["codes"])
         writer.put_text("done.txt", "done")
 

@@ -67,7 +67,6 @@ def serving(**environment: str) -> Iterator[Server]:
         text=True,
         env={**os.environ, **environment},
     )
-    assert process.stderr is not None
     reader = threading.Thread(target=process.stderr.read)
     try:
         said = ""

@@ -132,7 +132,6 @@ def not_wanted(self: Remote, reference: Reference) -> None:
 
 def test_it_is_left_alone_for_longer_each_time(there, monkeypatch):
     remote, now = there.remote, [1000.0]
-    assert remote is not None
     monkeypatch.setattr("storage.remote.objects.monotonic", lambda: now[0])
     for seconds in (300.0, 600.0, 1200.0):
         remote.failed("read")
