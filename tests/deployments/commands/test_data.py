@@ -101,13 +101,6 @@ def test_add_and_look(data, pacs, tmp_path):
     assert "No licence was found" in status.stdout
 
 
-def test_add_as_a_link(data, pacs, tmp_path):
-    assert data("add", "pacs", pacs, "--link").code == 0
-    place = tmp_path / "workspace" / "data" / "pacs" / "PACS"
-    assert place.is_symlink()
-    assert data("status", "pacs").code == 0
-
-
 def test_the_wrong_archive_is_told_what_it_looks_like(data, pacs):
     result = data("add", "cufs", pacs, code=2)
     assert (
@@ -198,15 +191,6 @@ def test_wrong_use_is_told(arguments, message, data, pacs):
     data("add", "pacs", pacs)
     result = data(*arguments, code=2)
     assert message in result.stderr
-
-
-def test_a_full_disk_ends_with_1(data, pacs, monkeypatch):
-    usage = type("Usage", (), {"free": -1})
-    monkeypatch.setattr(
-        "cppcl.datasets.published.download.shutil.disk_usage", lambda folder: usage
-    )
-    result = data("add", "pacs", pacs, code=1)
-    assert "CPPCL_DATA" in result.stderr
 
 
 def test_damage_to_an_archive_is_no_reason_to_add_it_again(data, tmp_path):

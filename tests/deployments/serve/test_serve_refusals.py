@@ -89,15 +89,6 @@ class TestPictures:
         if form != "JPEG":
             assert response.json()["matches"] == expected.json()["matches"]
 
-    @pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "RGBA", "I;16", "CMYK"])
-    def test_any_mode(self, mode, search_page):
-        image = Image.fromarray(DRAWN)
-        if mode == "I;16":
-            image = Image.fromarray(DRAWN[..., 0].astype(np.uint16) * 257)
-        form = "JPEG" if mode == "CMYK" else "PNG"
-        content = saved(image if mode == "I;16" else image.convert(mode), form)
-        assert search_page.post(SEARCH, json={"picture": encoded(content)}).status_code == 200
-
     def test_two_hundred_damaged_uploads(self, search_page):
         """Never a 5xx: cut, flipped, mixed up, and bodies that are no JSON."""
         rng = np.random.default_rng(0)
