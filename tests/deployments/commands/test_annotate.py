@@ -49,7 +49,9 @@ class TestKilled:
         while len(acknowledged) < 200:
             with (
                 serving(place) as (process, address),
-                httpx.Client(base_url=address, headers={"Accept": "application/json"}) as client,
+                httpx.Client(
+                    base_url=address, timeout=SECONDS, headers={"Accept": "application/json"}
+                ) as client,
             ):
                 shown: dict[str, dict[str, str]] = {}
                 while len(acknowledged) < 200:
@@ -95,7 +97,7 @@ class TestKilled:
         arguments = ("--database", tmp_path / "a.sqlite", "--host", "0.0.0.0")
         with serving(shapes_place, *arguments) as (_, address):
             found = re.fullmatch(r"http://[^/]+:(\d+)/\?token=([\w-]{32})", address)
-            with httpx.Client(base_url=f"http://127.0.0.1:{found[1]}") as client:
+            with httpx.Client(base_url=f"http://127.0.0.1:{found[1]}", timeout=SECONDS) as client:
                 assert client.get("/").status_code == 401
                 response = client.get(f"/?token={found[2]}", follow_redirects=True)
                 assert response.status_code == 200

@@ -26,7 +26,7 @@ def test_it_searches_and_ends_in_order(served_place):
     expected = [match.similarity for match in model.search(path, 24)]
     with (
         serving(served_place, "shapes", key) as (process, address),
-        httpx.Client(base_url=address) as client,
+        httpx.Client(base_url=address, timeout=SECONDS) as client,
     ):
         assert "Search by drawing" in client.get("/").text
         for name in ("shapes", key):
@@ -45,7 +45,7 @@ def test_it_searches_and_ends_in_order(served_place):
 def test_an_open_address_comes_with_a_token(served_place):
     with serving(served_place, "shapes", "--host", "0.0.0.0") as (_, address):
         found = re.fullmatch(r"http://[^/]+:(\d+)/\?token=([\w-]{32})", address)
-        with httpx.Client(base_url=f"http://127.0.0.1:{found[1]}") as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{found[1]}", timeout=SECONDS) as client:
             assert client.get("/healthz").status_code == 401
             bearer = {"Authorization": f"Bearer {found[2]}"}
             assert client.get("/healthz", headers=bearer).status_code == 200
@@ -58,7 +58,10 @@ def test_a_newer_run_is_served_without_a_request_that_fails(
 ):
     place = Workspace(tmp_path / "workspace")
     train_shapes(place, draw_pictures(tmp_path / "shapes", per_class=4))
-    with serving(place, "shapes") as (_, address), httpx.Client(base_url=address) as client:
+    with (
+        serving(place, "shapes") as (_, address),
+        httpx.Client(base_url=address, timeout=SECONDS) as client,
+    ):
         old = client.get("/healthz").json()["models"]["shapes"]["key"]
         newer = train_shapes(place, draw_pictures(tmp_path / "more", per_class=6)).key
         keys, end = [old], time.monotonic() + SECONDS
