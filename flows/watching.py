@@ -116,8 +116,7 @@ def _task_runs(client: SyncPrefectClient, run: FlowRun) -> list[TaskRun]:
     while True:
         tasks = client.read_task_runs(flow_run_filter=ours)
         states = [task.state for task in tasks if task.state]
-        ended = all(state.is_final() for state in states)
-        if ended or any(s.is_failed() for s in states) or time.monotonic() > give_up:
+        if any(s.is_failed() or s.is_crashed() for s in states) or time.monotonic() > give_up:
             return tasks
         time.sleep(0.1)
 
