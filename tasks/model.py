@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cppcl.errors import InputError, PictureError
+from cppcl.features import Extractor
 from cppcl.pictures.decoding import Picture, decode_picture
 from cppcl.retrieval.exact import nearest
 from storage import Artifact, Reference
@@ -67,8 +68,8 @@ class Model:
         PictureError
             If the file is no picture, one of one colour, or a photograph without strokes.
         InputError
-            If ``k`` is not positive, the sketch has an all-zero code, or the gallery holds no
-            picture that could be read.
+            If ``k`` is not positive, the model is of features without pictures, the sketch has
+            an all-zero code, or the gallery holds no picture that could be read.
 
         Notes
         -----
@@ -78,7 +79,7 @@ class Model:
             raise InputError(f"-k {k} must be at least 1")
         spec = extractor_of(self.workspace.store.open(self.lineage.features["sketch"]))
         sketch = read_sketch(picture, spec.longest_side, photograph=photograph)
-        extractor = spec.make(str(self.workspace.store.root))
+        extractor = picture_extractor(spec, self.workspace)
         code = self.method.encode_sketches(extractor.transform([sketch]))
         if not code.any():
             hint = self.method.zero_codes_hint
@@ -129,3 +130,14 @@ def extractor_of(features: Artifact) -> ExtractorSpec:
         parameters["longest_side"],
         features.inputs.get("learned"),
     )
+
+
+def picture_extractor(spec: ExtractorSpec, workspace: Workspace) -> Extractor:
+    """Extractor of a model, refused where it takes rows of numbers and no pictures."""
+    extractor = spec.make(str(workspace.store.root))
+    if not extractor.takes_pictures:
+        raise InputError(
+            f"the model learned from features that {spec.name!r} takes as they are, and not from "
+            "pictures; use a model of pictures"
+        )
+    return extractor

@@ -28,7 +28,8 @@ class SampleTable:
     sha256 : tuple of str
         Hexadecimal digest of the file's bytes.
     paths : tuple of str
-        File of each sample, POSIX, relative to the root of the data set. Not part of `digest`.
+        File of each sample, POSIX, relative to the root of the data set; ``FILE.npy#17`` for row
+        17 of a matrix, where samples are no pictures. Not part of `digest`.
     modality : tuple of {'sketch', 'image'}
         What each sample is.
     labels : tuple of str

@@ -102,7 +102,7 @@ def check_option_names(owner: str, options: Mapping[str, Any], known: list[str])
     """Raise `InputError`, with the nearest known name, for an option that does not exist."""
     for name in options:
         if name not in known:
-            raise InputError(f"{owner} has no option {name!r}{suggestion(name, known)}")
+            raise InputError(f"{owner} has no option {name!r}{suggestion(str(name), known)}")
 
 
 def flattened(options: Mapping[str, Any]) -> dict[str, Any]:

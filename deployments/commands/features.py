@@ -6,6 +6,7 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -97,12 +98,9 @@ def describe(name: str, terminal: Terminal, *, timed: bool) -> dict[str, Any]:
         "device": device_of(extractor),
         "licence": getattr(extractor, "licence", None),
     }
-    try:
+    timed_kinds = kinds_of_pictures() if extractor.takes_pictures else ()
+    with suppress(InputError):  # rows that are given have no length of their own
         row["dimension"] = extractor.dimension
-    except InputError:  # rows that are given have no length of their own
-        timed_kinds: tuple[str, ...] = ()
-    else:
-        timed_kinds = kinds_of_pictures()
     if timed:
         times = row["milliseconds"] = dict.fromkeys(kinds_of_pictures())
         for kind in timed_kinds:
@@ -157,6 +155,8 @@ def show(options: Namespace) -> int:
     picture = decode_picture(options.picture, longest_side=side)
     terminal = Terminal(sys.stderr)
     extractor = as_learned(chosen, side, Workspace(options.workspace), terminal)
+    if not extractor.takes_pictures:
+        raise InputError(f"{options.name} takes rows of numbers, so that it sees no pictures")
     layers = explanation(extractor, picture)
     default = Path(f"{options.picture.stem}-{options.name}.png")
     output: Path = options.output or default

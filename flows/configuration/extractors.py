@@ -24,6 +24,7 @@ from flows.configuration.options import (
     Options,
     PairOptions,
     RegisteredOptions,
+    check_names_are_free,
     constructor_fields,
     may_learn,
     models_of,
@@ -69,7 +70,11 @@ def combination_model(name: str) -> type[RegisteredOptions]:
         return self
 
     checks: dict[str, Any] = {"check": model_validator(mode="after")(check_by_constructing)}
-    return create_model("Combination", __base__=RegisteredOptions, __validators__=checks, **fields)
+    model = create_model(
+        "Combination", __base__=RegisteredOptions, __validators__=checks, **fields
+    )
+    model.taken = frozenset([*names, WEIGHTS])
+    return model
 
 
 class OpenOptions(Options):
@@ -99,6 +104,7 @@ CombinationOptions = create_model(
 @lru_cache
 def score_model(extractor: type[Options]) -> type[Options]:
     """Model of an extractor of curriculum scores, with the options of pairs as well."""
+    check_names_are_free(extractor.__name__, extractor.model_fields, PairOptions.model_fields)
     bases: Any = (PairOptions, extractor)
     return create_model(f"{extractor.__name__}AsScore", __base__=bases)
 

@@ -57,6 +57,8 @@ def grid_reader(owner: str, hints: Mapping[str, Any]) -> Callable[[Any], Grid | 
 
 def unknown_option(name: str, known: Mapping[str, Any]) -> str:
     """End of an error about an unknown option: its path if that ends so, or the nearest."""
+    if group := [path for path in known if path.startswith(f"{name}.")]:
+        return f", but a group of options: {', '.join(group)}"
     ending = [path for path in known if path.rpartition(".")[2] == name.rpartition(".")[2]]
     return f"; did you mean {ending[0]!r}?" if ending else suggestion(name, known)
 

@@ -27,6 +27,12 @@ YAML_SUFFIXES = (".yaml", ".yml")
 NAMED = {"missing", "value_error"}
 """Kinds of errors whose message leaves no value to be shown."""
 
+WANTED = {
+    "model_type": "Input should be a group of options, each with its value",
+    "tuple_type": "Input should be a list, such as [A, B]",
+}
+"""What is wanted, by kind of error, where the words of pydantic are those of Python."""
+
 CHOOSING = {"name", "sketch", "image"}
 """Last parts of the paths of options that choose an extractor."""
 
@@ -58,13 +64,15 @@ def expanded(data: Any) -> Any:
         return [expanded(item) for item in data]
     if not isinstance(data, dict):
         return data
-    result: dict[Any, Any] = {}
-    for key, item in data.items():
-        first, dot, rest = key.partition(".") if isinstance(key, str) else (key, "", "")
-        if first and dot and rest:
-            inner = result.get(first)
-            item, key = {**(inner if isinstance(inner, dict) else {}), rest: item}, first
-        result[key] = expanded(item)
+    paths = {key: key.partition(".") for key in data if isinstance(key, str) and "." in key}
+    paths = {key: parts for key, parts in paths.items() if parts[0] and parts[2]}
+    # Whole groups first, so that it does not matter which of the two stands before the other.
+    result = {key: expanded(item) for key, item in data.items() if key not in paths}
+    for key, (first, _, rest) in paths.items():
+        group = result.get(first)
+        if not isinstance(group, dict | None):
+            raise InputError(f"{key}: {first} is {group!r}, which holds no options; leave one out")
+        result[first] = expanded({**(group or {}), rest: data[key]})
     return result
 
 
@@ -158,7 +166,7 @@ def _checked(label: str, data: dict[str, Any], read: Callable[[Any], Read]) -> R
         lines = []
         for item in error.errors(include_url=False):
             place = ".".join(str(part) for part in item["loc"])
-            message = item["msg"].removeprefix("Value error, ")
+            message = WANTED.get(item["type"]) or item["msg"].removeprefix("Value error, ")
             if item["type"] not in NAMED:  # else a class refuses a value and names it itself
                 message += f" (got {item['input']!r})"
             # An unknown option is named by a message that goes on with its path.

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
 from pydantic import (
     BaseModel,
@@ -188,12 +188,19 @@ PAIRING = tuple(PairOptions.model_fields)
 
 
 class RegisteredOptions(Options):
-    """Options of one registered class; the discriminating field names the class."""
+    """Options of one registered class; the discriminating field names the class.
+
+    Attributes
+    ----------
+    taken : frozenset of str
+        Fields that the class's constructor takes; others stand beside them.
+    """
+
+    taken: ClassVar[frozenset[str]] = frozenset()
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments for the class's constructor."""
-        beside = {type(self).discriminator(), GRID, *COMPARED, *LEARNING, *PAIRING}
-        return self.model_dump(exclude=beside)
+        return self.model_dump(include=set(self.taken))
 
     def key_parameters(self) -> dict[str, Any]:
         """Arguments that belong in a key: JSON values, where files lie left out."""
@@ -243,26 +250,38 @@ def options_model(
         True for a method: features, a metric and a grid may be given beside the options.
     """
     arguments = constructor_fields(registered)
-    fields: dict[str, Any] = {
-        discriminator: (Literal[name], Field(name, description=summary(registered))),
-        **arguments,
-    }
+    named = {discriminator: (Literal[name], Field(name, description=summary(registered)))}
+    beside: dict[str, Any] = {}
     if not compared and may_learn(registered):
-        fields |= LEARNING
+        beside |= LEARNING
     if compared:
-        fields |= COMPARED
+        beside |= COMPARED
         reader = BeforeValidator(grid_reader(name, option_types(registered)))
         meaning = "Values to try of options: the best is chosen on training rows and trained"
-        fields[GRID] = (Annotated[Grid | None, reader], Field(None, description=meaning))
+        beside[GRID] = (Annotated[Grid | None, reader], Field(None, description=meaning))
+    check_names_are_free(registered.__name__, arguments, named | beside)
+    fields: dict[str, Any] = {**named, **arguments, **beside}
 
     def check_by_constructing(self: RegisteredOptions) -> RegisteredOptions:
         registered(**self.arguments())
-        check_grid(registered, self.arguments(), getattr(self, GRID, None))
+        if compared:
+            check_grid(registered, self.arguments(), getattr(self, GRID))
         return self
 
     title = "".join(part.title() for part in name.split("_")) + "Options"
     checks: dict[str, Any] = {"check": model_validator(mode="after")(check_by_constructing)}
-    return create_model(title, __base__=RegisteredOptions, __validators__=checks, **fields)
+    model = create_model(title, __base__=RegisteredOptions, __validators__=checks, **fields)
+    model.taken = frozenset(arguments)
+    return model
+
+
+def check_names_are_free(owner: str, arguments: Iterable[str], beside: Iterable[str]) -> None:
+    """Refuse options of a class with the names of fields that stand beside them."""
+    if clash := sorted({*arguments} & {*beside}):
+        raise TypeError(
+            f"{owner}: no option can be called {clash[0]!r}, as a field beside its options is; "
+            "give it another name"
+        )
 
 
 def constructor_types(registered: type) -> dict[str, Any]:
@@ -270,14 +289,18 @@ def constructor_types(registered: type) -> dict[str, Any]:
     # The fields of a dataclass are annotated where they are declared.
     declared = registered if is_dataclass(registered) else registered.__init__  # type: ignore[misc]
     hints = get_type_hints(declared)
-    arguments = list(inspect.signature(registered.__init__).parameters)[1:]  # type: ignore[misc]
-    return {name: hints[name] for name in arguments}
+    types: dict[str, Any] = {}
+    for name in inspect.signature(registered).parameters:
+        if name not in hints:
+            raise TypeError(f"{registered.__name__}: the option {name!r} has no type")
+        types[name] = hints[name]
+    return types
 
 
 def constructor_fields(registered: type) -> dict[str, Any]:
     """Type, default and meaning of every argument of a class's constructor, as pydantic fields."""
     meanings = documented_parameters(registered)
-    parameters = inspect.signature(registered.__init__).parameters  # type: ignore[misc]
+    parameters = inspect.signature(registered).parameters
     fields: dict[str, Any] = {}
     for name, kind in constructor_types(registered).items():
         default = parameters[name].default
@@ -319,8 +342,8 @@ def option_types(registered: type) -> dict[str, Any]:
 
 def may_learn(registered: type) -> bool:
     """True if an extractor of this class learns from training pictures, with any options."""
-    # False where none of its objects learns; where some do, a property.
-    return getattr(registered, "learns", False) is not False
+    # False where none of its objects learns; where some do, a property, or set by the constructor.
+    return getattr(registered, "learns", hasattr(registered, "fit")) is not False
 
 
 def summary(documented: type) -> str:

@@ -15,6 +15,7 @@ from cppcl.errors import DataUnavailableError, InputError
 from storage import Reference
 from storage.files import locked
 from tasks.lineage import Lineage
+from tasks.model import extractor_of, picture_extractor
 from tasks.progress import log
 from tasks.samples import open_pictures
 from tasks.stages.contract import StageResult
@@ -171,13 +172,14 @@ def index_folder(
     Raises
     ------
     InputError
-        If the folder is none, or holds no pictures.
+        If the folder is none, or holds no pictures, or the model is of features without pictures.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the folder of the new pictures")
     store = workspace.store
     lineage = Lineage.of_codes(store, model)
     features = store.open(lineage.features["image"])
+    picture_extractor(extractor_of(features), workspace)
     fetched = publish_table(
         store,
         images_only(folder),

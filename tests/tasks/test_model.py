@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from cppcl.errors import InputError, PictureError
+from cppcl.features.descriptors.pixels import Pixels
 from tasks.model import Model
 from tasks.stages.index import index_folder
 from tasks.workspace import Workspace
@@ -27,6 +28,18 @@ def test_a_sketch_without_a_code_is_refused(model, finished_run, monkeypatch):
     sketch = finished_run.shapes / "sketches/circle/0.png"
     with pytest.raises(InputError, match=r"circle/0\.png: .*code is all zero.*smaller alpha"):
         model.search(sketch, 3)
+
+
+def test_a_model_of_features_takes_no_pictures(model, finished_run, monkeypatch):
+    monkeypatch.setattr(Pixels, "takes_pictures", False)
+    with pytest.raises(InputError, match="not from pictures"):
+        model.search(finished_run.shapes / "sketches/circle/0.png", 3)
+    with pytest.raises(InputError, match="not from pictures"):
+        index_folder(
+            workspace=model.workspace,
+            model=model.codes.reference,
+            folder=finished_run.shapes / "images",
+        )
 
 
 def test_a_sketch_of_one_colour_is_refused(model, tmp_path):

@@ -35,6 +35,17 @@ def test_examples_are_a_line_drawing_and_a_picture_of_many_colours():
     assert not photograph.flags.writeable
 
 
+def test_what_learns_by_a_class_of_its_own_gets_arrays_too():
+    class Learns:
+        learns, shapes = True, {"mean": (2, 3)}
+
+        def from_arrays(self, arrays):
+            self.given = {name: array.shape for name, array in arrays.items()}
+            return self
+
+    assert as_if_learned(Learns()).given == Learns.shapes
+
+
 @pytest.mark.parametrize("name", sorted(set(EXTRACTORS) - {"precomputed", "cnn"}))
 def test_every_extractor_describes_the_examples(name, make):
     extractor = as_if_learned(make(name))

@@ -150,7 +150,7 @@ def test_what_was_learned_last_is_used_or_what_is_asked_for(cppcl, here, explain
         ),
         (["hog", "cross.png", "--set", "contours"], 2, "must read key=value"),
         (["hog+lks", "cross.png", "--set", "weights=[1]"], 2, "must be 2 numbers"),
-        (["precomputed", "cross.png"], 2, "vectors of real numbers"),
+        (["precomputed", "cross.png"], 2, "rows of numbers"),
         (["hog", "nowhere.png"], 1, "nowhere.png"),
         (["hog", "cross.png", "--output", "no/such.png"], 1, "no/such.png"),
         (["lks", "cross.png", "--set", "learned=abc"], 2, "abc"),

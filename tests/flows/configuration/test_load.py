@@ -12,6 +12,7 @@ from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS
 from cppcl.methods import METHODS
 from flows.configuration.experiment import Experiment
+from flows.configuration.extractors import score_model
 from flows.configuration.load import load_experiment, option_paths, packaged_experiments
 from flows.configuration.options import options_model
 
@@ -92,6 +93,9 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("protocols", {}, "protocols", "{}"),
     ("protocols.instance.methods.cprl.alpha", -1, "methods.cprl.cprl", "alpha=-1"),
     ("protocols.instance.methods.cprl.pacing.eta", 1, "methods.cprl.cprl", "eta=1"),
+    ("protocols.instance.methods.cprl.pacing", None, "cprl.pacing", "group of options"),
+    ("protocols.instance.methods.cprl.printed", "sign", "cprl.printed", "list"),
+    ("protocols.instance.methods.cprl.tune", {"pacing": [1]}, "tune", "pacing.eta"),
     ("features.sketch.crop", [9, 0, 3, 9], "features.sketch.pixels", "(9, 0, 3, 9)"),
     ("curriculum.sketch.n_windows", 0, "curriculum.sketch.edgeness", "n_windows=0"),
     ("evaluation.metric", "angle", "evaluation.metric", "'angle'"),
@@ -275,6 +279,18 @@ def test_merged_keys_may_be_given_again(configuration, write):
     assert methods["other"].n_atoms == methods["cprl"].n_atoms
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_path_stands_before_or_after_its_group(swapped, configuration, write):
+    lines = ["pacing.eta: 2.5", "pacing: {mu: 0.25}"]
+    options = ", ".join(reversed(lines) if swapped else lines)
+    text = yaml.safe_dump(configuration, sort_keys=False)
+    text = text.replace("centred_cosine: null", f"other: {{method: cprl, {options}}}")
+    methods = load_experiment(write(text)).protocols["instance"].methods
+    assert (methods["other"].pacing.eta, methods["other"].pacing.mu) == (2.5, 0.25)
+    with pytest.raises(InputError, match=r"pacing\.eta: pacing is 'B'"):
+        load_experiment(write(text.replace("{mu: 0.25}", "B")))
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_a_file_in_another_encoding_is_named(encoding, tmp_path):
     file = tmp_path / "experiment.yaml"
@@ -456,6 +472,33 @@ def test_options_follow_a_constructor():
         model(where="a")
     with pytest.raises(ValidationError, match="name"):
         model(name="other", size=3, where="a")
+
+
+def test_a_class_without_a_constructor_has_no_options():
+    class Thing:
+        name = "thing"
+
+    assert options_model("thing", Thing, discriminator="name")().arguments() == {}
+
+
+def test_names_of_fields_elsewhere_are_options_like_others():
+    class Thing:
+        def __init__(self, *, metric: str = "cosine", tune: int = 1, rho: float = 0.5) -> None: ...
+
+    options = options_model("thing", Thing, discriminator="name")(tune=2)
+    assert options.arguments() == {"metric": "cosine", "tune": 2, "rho": 0.5}
+    with pytest.raises(TypeError, match="'metric'"):
+        options_model("thing", Thing, discriminator="method", compared=True)
+    with pytest.raises(TypeError, match="'rho'"):
+        score_model(type(options))
+
+
+def test_options_must_have_types():
+    class Thing:
+        def __init__(self, *, size=3): ...  # type: ignore[no-untyped-def]
+
+    with pytest.raises(TypeError, match="'size'"):
+        options_model("thing", Thing, discriminator="name")
 
 
 def test_places_are_left_out_of_what_decides_the_result(configuration):
