@@ -273,7 +273,7 @@ def test_wrong_keys_are_refused(write, until, place, first):
         (
             {"name": "pixels"},
             IMAGE,
-            r"features: image\.learn_from=sketch: 'lks' cannot describe by what 'pixels' learns; "
+            r"features: image\.learn_from=sketch: 'lks' cannot go by what 'pixels' learns; "
             "set learn_from to image",
         ),
         (
