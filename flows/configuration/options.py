@@ -26,6 +26,7 @@ from pydantic import (
 )
 
 from cppcl.features import make_extractor
+from cppcl.features.learning import LearningExtractor
 from cppcl.learning.estimator import Estimator
 from cppcl.retrieval.exact import Metric
 from cppcl.validation import suggestion
@@ -342,7 +343,9 @@ def option_types(registered: type) -> dict[str, Any]:
 
 def may_learn(registered: type) -> bool:
     """True if an extractor of this class learns from training pictures, with any options."""
-    # False where none of its objects learns; where some do, a property, or set by the constructor.
+    # Options may decide it: a class then says so by its base, by a property, or not at all.
+    if issubclass(registered, LearningExtractor):
+        return True
     return getattr(registered, "learns", hasattr(registered, "fit")) is not False
 
 
