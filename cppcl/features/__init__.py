@@ -31,6 +31,7 @@ from cppcl.features.descriptors.pixels import Pixels
 from cppcl.features.descriptors.shelo import Helo, Shelo
 from cppcl.features.descriptors.structure_tensor import StructureTensor
 from cppcl.features.networks.cnn import Cnn
+from cppcl.features.networks.lite_networks import CnnLite1, CnnLite2
 from cppcl.features.precomputed import Precomputed
 from cppcl.features.scores.colour_contrast import ColourContrast
 from cppcl.features.scores.edge_boxes import EdgeBoxes
@@ -52,6 +53,8 @@ EXTRACTORS: dict[str, type[Extractor]] = {
     extractor.name: extractor
     for extractor in (
         Cnn,
+        CnnLite1,
+        CnnLite2,
         Hog,
         Pixels,
         Precomputed,

@@ -25,7 +25,8 @@ from cppcl.features.networks.loading import (
     output_dimension,
     pool,
 )
-from cppcl.features.networks.weights import FORMATS, PACKAGED, weights_identity
+from cppcl.features.networks.packaged import PACKAGED
+from cppcl.features.networks.weights import FORMATS, weights_identity
 from cppcl.features.principal import principal_components
 from cppcl.features.stateless import check_picture
 from cppcl.validation import check_choice, check_flag, check_number
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import torch
 
 LARGE_NETWORK = 768 * MIB
-"""Weights of a network beyond the packaged one, twice while they are loaded."""
+"""Weights of a network beyond the packaged ones, twice while they are loaded."""
 MICRO_BATCH = {"cpu": 1, "cuda": 32}
 """Pictures that pass through the network together; half of them, and so on, where the GPU has no
 memory for that.
@@ -69,7 +70,8 @@ class Cnn(LearningExtractor):
     Parameters
     ----------
     network : str
-        'efficientnet_lite0' (1280 values, the last convolution; weights from the package index);
+        'efficientnet_lite0', 'efficientnet_lite1' or 'efficientnet_lite2' (1280 values, the last
+        convolution; weights from the package index; 224, 240 and 260 pixels);
         'alexnet' (torchvision's, fc6, 4096 values); any other classification model of
         torchvision, with a node; 'caffenet' or 'caffe_alexnet' (fc6, 4096 values), with a weights
         file; 'timm/<model>' or 'open_clip/<model>', with a weights file and the extra of that
@@ -116,7 +118,7 @@ class Cnn(LearningExtractor):
     libraries: ClassVar[int] = 704 * MIB  # with PyTorch and a small network
     learns: ClassVar[bool] = False  # of an extractor with n_components it is true
 
-    network: str = PACKAGED
+    network: str = "efficientnet_lite0"
     node: str | None = None
     weights: str | None = None
     relu: bool | None = None
@@ -291,7 +293,7 @@ class Cnn(LearningExtractor):
     def memory(self, longest_side: int) -> Memory:
         """Libraries, and the weights of a larger network, some times while they are loaded."""
         usual, path = super().memory(longest_side), self._weights_path
-        weights = 0 if self.network == PACKAGED else LARGE_NETWORK
+        weights = 0 if self.network in PACKAGED else LARGE_NETWORK
         if path is not None:
             weights = 3 * path.stat().st_size if path.is_file() else LARGE_NETWORK
         return Memory(usual.model + weights, usual.working)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cppcl.errors import InputError
 from cppcl.features.networks.input import Preprocessing
-from cppcl.features.networks.weights import package_missing
+from cppcl.features.networks.packaged import package_missing
 from cppcl.validation import suggestion
 
 if TYPE_CHECKING:

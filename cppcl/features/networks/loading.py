@@ -11,12 +11,9 @@ from cppcl.errors import InputError
 from cppcl.features.networks.caffe_networks import POOL_FIRST, build_caffe, fit_to
 from cppcl.features.networks.encoders import EXTRAS, build_encoder, of_encoder
 from cppcl.features.networks.input import Preprocessing
-from cppcl.features.networks.torchvision_networks import (
-    build_packaged,
-    build_torchvision,
-    present_names,
-)
-from cppcl.features.networks.weights import PACKAGED, default_weights, read_weights
+from cppcl.features.networks.packaged import PACKAGED, build_packaged
+from cppcl.features.networks.torchvision_networks import build_torchvision, present_names
+from cppcl.features.networks.weights import default_weights, read_weights
 from cppcl.validation import suggestion
 
 if TYPE_CHECKING:
@@ -30,7 +27,7 @@ class KnownNetwork:
     Parameters
     ----------
     node : str or None
-        Default node; None is the last convolution of the packaged network.
+        Default node; None is the last convolution of a packaged network.
     dimension : int
         Length of the output of that node.
     licence : str
@@ -50,7 +47,7 @@ _TORCHVISION = f"BSD-3-Clause (torchvision); {_RESEARCH}"
 _CAFFE = f"unrestricted use (BVLC); {_RESEARCH}"
 
 KNOWN: dict[str, KnownNetwork] = {
-    PACKAGED: KnownNetwork(None, 1280, "Apache-2.0"),
+    **{name: KnownNetwork(None, 1280, "Apache-2.0") for name in PACKAGED},
     "alexnet": KnownNetwork(
         "classifier.1", 4096, _TORCHVISION, {"fc6": "classifier.1", "fc7": "classifier.4"}
     ),
@@ -69,7 +66,7 @@ class NetworkNode:
     network : str
         Name without the node.
     node : str or None
-        Name of a module; None is the output of the network, or of the last convolution of the
+        Name of a module; None is the output of the network, or of the last convolution of a
         packaged one.
     """
 
@@ -79,7 +76,7 @@ class NetworkNode:
     @property
     def kind(self) -> str:
         """Where it comes from: 'packaged', 'caffe', 'timm', 'open_clip' or 'torchvision'."""
-        if self.network == PACKAGED:
+        if self.network in PACKAGED:
             return "packaged"
         if self.network in POOL_FIRST:
             return "caffe"
@@ -239,7 +236,7 @@ def pool(output: torch.Tensor) -> torch.Tensor:
 def build(target: NetworkNode) -> tuple[torch.nn.Module, Preprocessing]:
     """Build a network without its weights; returns it and its preprocessing."""
     if target.kind == "packaged":
-        return build_packaged()
+        return build_packaged(target.network)
     if target.kind == "caffe":
         return build_caffe(target.network, cast(str, target.node))
     if target.kind == "torchvision":

@@ -1,4 +1,4 @@
-"""Networks of torchvision and of the packaged kind, without memory for their weights."""
+"""Networks of torchvision, without memory for their weights."""
 
 from __future__ import annotations
 
@@ -7,30 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cppcl.features.networks.input import Preprocessing
-from cppcl.features.networks.weights import PACKAGED, default_weights, package_missing
+from cppcl.features.networks.weights import default_weights
 
 if TYPE_CHECKING:
     import torch
-
-
-def build_packaged() -> tuple[torch.nn.Module, Preprocessing]:
-    """Build EfficientNet-Lite0 of the package efficientnet-lite-pytorch.
-
-    Raises
-    ------
-    DataUnavailableError
-        The package is not installed.
-    """
-    import torch
-
-    try:
-        from efficientnet_lite_pytorch import EfficientNet
-    except ImportError as error:
-        raise package_missing(error, PACKAGED, "demo") from error
-    with torch.device("meta"):
-        module: torch.nn.Module = EfficientNet.from_name("efficientnet-lite0")
-    mean, std = (127 / 255,) * 3, (128 / 255,) * 3
-    return module, Preprocessing(size=224, mean=mean, std=std, interpolation="bicubic", resize=256)
 
 
 def build_torchvision(name: str) -> tuple[torch.nn.Module, Preprocessing]:

