@@ -23,6 +23,8 @@ from cppcl.modality import MODALITIES, Modality
 from storage import Artifact, Reference, Store
 
 Target = Literal["groups", "labels"]
+PARTS = "parts.json"
+"""Parts of the features of an `extract` artifact, in order: the name and width of each."""
 SPLIT_PARTS = ("train_sketches", "train_images", "test_sketches", "test_images")
 
 
@@ -79,6 +81,15 @@ def targets(
 def usable_rows(artifact: Artifact) -> NDArray[np.bool_]:
     """Which rows of an `extract` artifact hold features."""
     return artifact.array("ok").astype(bool)
+
+
+def part_widths(artifact: Artifact) -> tuple[int, ...]:
+    """Number of columns of each part of the features of an `extract` artifact, in order.
+
+    The features of one extractor are a single part; those of a combination have one for each of
+    its extractors.
+    """
+    return tuple(part["width"] for part in artifact.json(PARTS))
 
 
 @dataclass(frozen=True)

@@ -148,11 +148,15 @@ class CombinedExtractor(BaseExtractor):
         NotFittedError
             A part has learned nothing yet.
         """
-        rows = np.empty((len(pictures), self.dimension), dtype=np.float32)
+        return self.join([part.transform(pictures) for part in self.parts])
+
+    def join(self, blocks: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
+        """Vectors of n pictures, (n, dimension) float32, from those of each part, in its order."""
+        rows = np.empty((len(blocks[0]), self.dimension), dtype=np.float32)
         first = 0
-        for part, weight in zip(self.parts, self.parameters()[WEIGHTS], strict=True):
+        for given, weight in zip(blocks, self.parameters()[WEIGHTS], strict=True):
             # In double precision squares of float32 values neither overflow nor vanish.
-            block = part.transform(pictures).astype(np.float64)
+            block = given.astype(np.float64)
             norms = np.linalg.norm(block, axis=1, keepdims=True)
             rows[:, first : first + block.shape[1]] = weight * block / np.where(norms, norms, 1)
             first += block.shape[1]

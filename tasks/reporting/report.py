@@ -33,7 +33,7 @@ from tasks.reporting.pacing import pacing_result
 from tasks.samples import Pictures, Target, open_pictures
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.evaluate import open_evaluation, open_test_set
-from tasks.stages.extract import zero_rows_remark
+from tasks.stages.extract import PART, zero_rows_remark
 from tasks.stages.learn import CAPTION, DRAWING, remarks_on
 from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
@@ -291,9 +291,11 @@ def learned_features(store: Store, scores: Scores) -> list[LearnedFeatures]:
 
 
 def zero_rows(used: list[Artifact]) -> list[str]:
-    """Remarks on pictures whose features are all zero."""
+    """Remarks on pictures whose features are all zero, where no other part of them is not."""
     extracted = [artifact for artifact in used if artifact.reference.stage == "extract"]
-    remarks = (zero_rows_remark(artifact) for artifact in extracted)
+    inputs = [pair for artifact in extracted for pair in artifact.inputs.items()]
+    parts = {reference for role, reference in inputs if role.startswith(PART)}
+    remarks = (zero_rows_remark(a) for a in extracted if a.reference not in parts)
     return sorted({remark for remark in remarks if remark})
 
 

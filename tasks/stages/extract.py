@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,24 +14,27 @@ from numpy.typing import NDArray
 
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError, TooManyBadPicturesError
-from cppcl.features import make_extractor
+from cppcl.features import CombinedExtractor, Extractor, make_extractor
 from cppcl.modality import Modality
 from cppcl.pictures.decoding import read_sample
-from storage import Artifact, Recipe, Reference, Store, Writer
+from storage import Artifact, Recipe, Reference, Store, Writer, write_block
 from tasks.cluster.scheduling import run_blocks
 from tasks.cluster.session import available_cluster
 from tasks.cluster.throughput import Throughput
 from tasks.prefect_progress import prefect_progress
 from tasks.progress import Progress, log, tell
-from tasks.samples import open_pictures
+from tasks.samples import PARTS, open_pictures, usable_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workers.blocks import NOTE, Block, Copy
 from tasks.workers.extractors import LEARNED, ExtractorSpec
 from tasks.workers.memory import extraction_budget
 from tasks.workspace import Workspace
 
-VERSION = "1"
+VERSION = "2"
+FAILURES = "failures.json"
 ZERO_ROWS = "zero_rows.json"
+PART = "part."
+"""Begins the role of an input that is a part of the features."""
 N_NAMED = 20
 """Pictures that a remark names."""
 LEAST_SIDE = 8
@@ -52,7 +57,8 @@ def extract_features(
 
     A picture that cannot be used keeps its row with ``ok`` false. Rows of pictures that an
     earlier artifact of the same extractor has are copied from it. `learned` is the `learn`
-    artifact that an extractor which learns describes pictures by.
+    artifact that an extractor which learns describes pictures by. Each part of a combination
+    that does not learn is an artifact of its own, which other experiments share.
 
     Raises
     ------
@@ -66,28 +72,112 @@ def extract_features(
     if not made.takes_pictures and (row := first_row(store, table, modality)) is not None:
         options = {**options, **made.options_from_row(row)}
         made = make_extractor(extractor, options)
-    parameters = {
-        "modality": modality,
-        "extractor": extractor,
-        "options": made.parameters(),
-        "longest_side": longest_side,
-        "block_rows": block_rows,
-    }
     if made.learns and learned is None:
         raise InputError(
             f"feature extractor {extractor!r} learns from training pictures and was given nothing "
             "that it learned; run the stage 'learn' first, or set learned to one of its keys"
         )
-    inputs = {"table": table} | ({} if learned is None else {"learned": learned})
-    recipe = Recipe("extract", f"{VERSION}.{made.version}", parameters, inputs)
-    spec = ExtractorSpec(extractor, json.dumps(options, sort_keys=True), longest_side, learned)
-    label = f"{modality} {extractor}" + (f", learned {learned.key[:8]}" if learned else "")
+    extraction = Extraction(
+        store, table, modality, extractor, options, made, longest_side, block_rows, learned
+    )
+    if isinstance(made, CombinedExtractor) and not made.learns:
+        result = extract_parts(extraction, made, mode)
+    else:
+        result = extract_pictures(extraction, mode)
+    artifact = store.open(result.reference)
+    check_failures(artifact, max_bad_share)
+    if remark := zero_rows_remark(artifact):
+        log(remark)
+    return result
+
+
+extract = stage_task(extract_features)
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What is extracted, from what, and how.
+
+    Attributes
+    ----------
+    store : Store
+        Where artifacts are.
+    table : Reference
+        Sample table.
+    modality : {'sketch', 'image'}
+        Whose pictures.
+    extractor : str
+        Registered name, or several joined by '+'.
+    options : dict
+        Of the extractor, as given.
+    made : Extractor
+        The extractor with these options.
+    longest_side, block_rows : int
+        Longest side of a picture in pixels, and rows of a block.
+    learned : Reference or None
+        A `learn` artifact, of an extractor that learns.
+    """
+
+    store: Store
+    table: Reference
+    modality: Modality
+    extractor: str
+    options: dict[str, Any]
+    made: Extractor
+    longest_side: int
+    block_rows: int
+    learned: Reference | None = None
+
+    @property
+    def label(self) -> str:
+        """Which piece of the stage this is."""
+        learned = f", learned {self.learned.key[:8]}" if self.learned else ""
+        return f"{self.modality} {self.extractor}{learned}"
+
+    def recipe(self, **parts: Reference) -> Recipe:
+        """What the features are made from; `parts` are artifacts of a combination's extractors."""
+        parameters = {
+            "modality": self.modality,
+            "extractor": self.extractor,
+            "options": self.made.parameters(),
+            "longest_side": self.longest_side,
+            "block_rows": self.block_rows,
+        }
+        inputs = {"table": self.table} | {PART + name: part for name, part in parts.items()}
+        if self.learned is not None:
+            inputs["learned"] = self.learned
+        return Recipe("extract", f"{VERSION}.{self.made.version}", parameters, inputs)
+
+    def parts(self, combined: CombinedExtractor) -> dict[str, Extraction]:
+        """Extraction of each part of a combination, by its name."""
+        return {
+            part.name: replace(
+                self,
+                extractor=part.name,
+                options=dict(self.options.get(part.name) or {}),
+                made=part,
+            )
+            for part in combined.parts
+        }
+
+
+def extract_pictures(extraction: Extraction, mode: Mode) -> StageResult:
+    """Describe pictures in blocks on the cluster, and publish their features."""
+    store, made, learned = extraction.store, extraction.made, extraction.learned
+    block_rows, label = extraction.block_rows, extraction.label
+    recipe = extraction.recipe()
+    spec = ExtractorSpec(
+        extraction.extractor,
+        json.dumps(extraction.options, sort_keys=True),
+        extraction.longest_side,
+        learned,
+    )
 
     def create(writer: Writer) -> None:
         if learned is not None:
             spec.make(str(store.root))  # refused here, before the cluster starts
-        pictures = open_pictures(store, table)
-        paths = pictures.table.column("paths", modality)
+        pictures = open_pictures(store, extraction.table)
+        paths = pictures.table.column("paths", extraction.modality)
         n_blocks = -(-len(paths) // block_rows)
         writer.array(
             "features",
@@ -99,11 +189,11 @@ def extract_features(
         if len(pending) < n_blocks:
             log(f"{label}: {n_blocks - len(pending)} of {n_blocks} blocks were done")
         copies = {} if mode == "force" else known_rows(store, recipe)
-        blocks = make_blocks(pictures.table, modality, pending, block_rows, copies)
+        blocks = make_blocks(pictures.table, extraction.modality, pending, block_rows, copies)
         budget = extraction_budget(
             made,
             block_rows=block_rows,
-            longest_side=longest_side,
+            longest_side=extraction.longest_side,
             learned_bytes=0 if learned is None else stored_bytes(store.open(learned)),
         )
         if blocks and (workers := available_cluster()):
@@ -126,27 +216,77 @@ def extract_features(
             for row, reason in note["failures"].items():
                 ok[here + int(row)], failures[paths[here + int(row)]] = False, reason
             zeros += [paths[here + row] for row in note["zero_rows"]]
-        writer.put_array("ok", ok)
-        writer.put_json("failures.json", dict(sorted(failures.items())))
-        writer.put_json(ZERO_ROWS, {"paths": sorted(zeros), "hint": made.zero_rows_hint})
+        put_particulars(writer, made, ok, failures, zeros)
         # Options may name a local file; what takes part in the key is that file's content.
         writer.note(
             **throughput.notes(),
             worker_deaths=deaths,
             memory_budget_bytes=budget.total,
             copied_rows=copied,
-            options=options,
+            options=extraction.options,
         )
 
-    result = produce(store, recipe, create, mode=mode, label=label)
-    artifact = store.open(result.reference)
-    check_failures(artifact, max_bad_share)
-    if remark := zero_rows_remark(artifact):
-        log(remark)
-    return result
+    return produce(store, recipe, create, mode=mode, label=label)
 
 
-extract = stage_task(extract_features)
+def extract_parts(extraction: Extraction, combined: CombinedExtractor, mode: Mode) -> StageResult:
+    """Extract each part of a combination, unless it is stored, and publish them side by side.
+
+    A row is ok if it is in every part.
+    """
+    started = time.perf_counter()
+    store, block_rows = extraction.store, extraction.block_rows
+    parts = extraction.parts(combined)
+    references = {name: part.recipe().reference for name, part in parts.items()}
+    recipe = extraction.recipe(**references)
+    made_now: list[Reference] = []
+    if mode == "force" or (mode == "reuse" and store.find(recipe.reference) is None):
+        results = [extract_pictures(part, mode) for part in parts.values()]
+        made_now = [result.reference for result in results if not result.cached]
+
+    def create(writer: Writer) -> None:
+        extracted = [store.open(reference) for reference in references.values()]
+        paths = open_pictures(store, extraction.table).table.column("paths", extraction.modality)
+        ok = np.logical_and.reduce([usable_rows(part) for part in extracted])
+        failures = {p: why for part in extracted[::-1] for p, why in part.json(FAILURES).items()}
+        zeros: list[str] = []
+        writer.array(
+            "features",
+            shape=(len(paths), combined.dimension),
+            dtype="float32",
+            rows_per_block=block_rows,
+        )
+        for block, first in enumerate(range(0, len(paths), block_rows)):
+            rows = np.arange(first, min(first + block_rows, len(paths)))
+            values = combined.join([part.rows("features", rows) for part in extracted])
+            values[~ok[rows]] = 0
+            zeros += [paths[row] for row in rows[ok[rows] & ~values.any(axis=1)]]
+            write_block(writer.path, "features", block, values)
+        put_particulars(writer, combined, ok, failures, zeros)
+        notes = [part.run["notes"] for part in extracted if part.reference in made_now]
+        writer.note(
+            worker_seconds=sum(note["worker_seconds"] for note in notes),
+            copied_rows=min((note["copied_rows"] for note in notes), default=len(paths)),
+            options=extraction.options,
+        )
+
+    result = produce(store, recipe, create, mode=mode, label=extraction.label)
+    return replace(result, seconds=time.perf_counter() - started)
+
+
+def put_particulars(
+    writer: Writer,
+    made: Extractor,
+    ok: NDArray[np.bool_],
+    failures: dict[str, str],
+    zeros: list[str],
+) -> None:
+    """Write what belongs to features: which rows are ok, why others are not, and the parts."""
+    writer.put_array("ok", ok)
+    writer.put_json(FAILURES, dict(sorted(failures.items())))
+    writer.put_json(ZERO_ROWS, {"paths": sorted(zeros), "hint": made.zero_rows_hint})
+    parts = made.parts if isinstance(made, CombinedExtractor) else (made,)
+    writer.put_json(PARTS, [{"name": part.name, "width": part.dimension} for part in parts])
 
 
 def first_row(store: Store, table: Reference, modality: Modality) -> NDArray[Any] | None:
@@ -179,7 +319,7 @@ def zero_rows_remark(artifact: Artifact) -> str | None:
 
 def check_failures(artifact: Artifact, max_bad_share: float) -> None:
     """Name the pictures that failed, and refuse an artifact with too many of them."""
-    failures = artifact.json("failures.json")
+    failures = artifact.json(FAILURES)
     n = artifact.shape("ok")[0]
     if not failures:
         return
