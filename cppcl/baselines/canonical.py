@@ -65,14 +65,14 @@ class CanonicalBaseline(LinearBaseline):
 
 
 class RidgeCCA(CanonicalBaseline):
-    """Canonical correlation analysis of pairs: one sketch and one image a label.
+    """Canonical correlation analysis of the list of all linked pairs, each of the same weight.
+
+    Pairs are a sketch and an image of one label, or those of given `links`, weighted by them. A
+    photo with three sketches occurs in three pairs, so that it counts three times: `ClassCCA`
+    with ``class_weight='links'``. Where every sample has one partner both are the same whatever
+    the weights of classes.
 
     Options are those of `cppcl.baselines.canonical.CanonicalBaseline`.
-
-    Raises
-    ------
-    InputError
-        By `fit`, if a sample has more than one partner: `ClassCCA` is for classes.
 
     Notes
     -----
@@ -80,28 +80,14 @@ class RidgeCCA(CanonicalBaseline):
     see `canonical_correlation`.
     """
 
-    def _links(self, sketch_labels: Labels, image_labels: Labels, links: Any) -> Links:
-        pairs = super()._links(sketch_labels, image_labels, links)
-        partners = Links(pairs.left.sign(), pairs.right.sign()).degrees()
-        for name, counts, labels in zip(
-            ("sketch", "image"), partners, (sketch_labels, image_labels), strict=True
-        ):
-            if counts.max() > 1:
-                row = int(np.argmax(counts))
-                raise InputError(
-                    f"{name} {row} (label {labels[row]!r}) has {int(counts[row])} partners; "
-                    "ridge_cca needs pairs, one sketch and one image a label: use class_cca, or "
-                    "labels that name instances"
-                )
-        return pairs
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ClassCCA(CanonicalBaseline):
     """Canonical correlation analysis of every sketch with every image of its class.
 
-    Samples of a class that the other modality lacks weigh nothing. With one pair a class it is
-    `RidgeCCA`. G classes give at most G - 1 directions.
+    Samples of a class that the other modality lacks weigh nothing. Beside `RidgeCCA` it weighs
+    classes and has soft links; with one pair a class, and without them, it is the same. G classes
+    give at most G - 1 directions.
 
     Parameters
     ----------

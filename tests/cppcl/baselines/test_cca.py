@@ -161,14 +161,21 @@ def test_single_precision_agrees_with_double():
     )
 
 
-def test_several_partners_are_refused_by_ridge_cca():
-    sketches, images = two_views(6)
-    labels = ["a", "b", "c", "d", "e", "e"]
-    with pytest.raises(InputError, match=r"sketch 4 \(label 'e'\) has 2 partners.*use class_cca"):
-        RidgeCCA().fit(sketches, images, labels, labels)
-    links = sparse.csr_array(([1.0, 2.0], ([0, 1], [3, 3])), shape=(6, 6))
-    with pytest.raises(InputError, match=r"image 3 \(label 'd'\) has 2 partners"):
-        RidgeCCA().fit(sketches, images, labels, labels, links=links)
+def test_ridge_cca_counts_every_pair_of_a_sample_with_several_partners():
+    sketches, images = two_views(30)
+    shown = np.repeat(np.arange(12), [6, *[1] * 5, *[2] * 4, 5, 6])  # sketches of each photo
+    ids = np.arange(30)
+    several = RidgeCCA(**PLAIN).fit(sketches, images[:12], shown, np.arange(12))
+    listed = RidgeCCA(**PLAIN).fit(sketches, images[shown], ids, ids)
+    expected = generalized_eigenvalues(*covariances(sketches, images[shown]), 0.03)
+    np.testing.assert_allclose(several.correlations_, expected[:5], atol=1e-9)
+    np.testing.assert_allclose(
+        several.encode_images(images), listed.encode_images(images), atol=1e-8
+    )
+    of_class = ClassCCA(class_weight="links", **PLAIN).fit(
+        sketches, images[:12], shown, np.arange(12)
+    )
+    np.testing.assert_array_equal(of_class.encode_images(images), several.encode_images(images))
 
 
 @pytest.mark.parametrize(
