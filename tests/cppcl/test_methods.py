@@ -162,7 +162,7 @@ def test_new_pairs_are_found_in_unrelated_feature_spaces(name):
     assert found.chance["rank_1"] < 0.02
 
 
-@pytest.mark.parametrize("name", [name for name in SUPERVISED if name != "ridge_cca"])
+@pytest.mark.parametrize("name", SUPERVISED)
 def test_new_samples_of_known_classes_are_found(name):
     rng = np.random.default_rng(3)
     contents = rng.normal(size=(8, 6))
