@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from inspect import signature
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, cast
 
 from numpy.typing import NDArray
 
 from cppcl.baselines import BASELINES
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
+from cppcl.learning.composition import COMPOSITION, ComposedMethod, read_composition
 from cppcl.learning.cprl import CPRL
 from cppcl.learning.estimator import check_option_names
 from cppcl.validation import Labels, suggestion
@@ -151,11 +153,27 @@ def method_class(name: str) -> type[Method]:
 def make_method(name: str, **options: Any) -> Method:
     """Construct a registered method.
 
+    Parameters
+    ----------
+    name : str
+        Registered name.
+    **options
+        Those of its constructor; and `composition`, a `cppcl.learning.composition.Composition` or
+        a mapping of its options, for a method on several spaces or with a correction for hubs.
+
     Raises
     ------
     InputError
         For an unknown name or option (the message offers the nearest), or a value out of range.
     """
     chosen = method_class(name)
-    check_option_names(name, options, list(signature(chosen).parameters))
-    return chosen(**options)
+    known = [*signature(chosen).parameters, COMPOSITION]
+    check_option_names(name, options, known)
+    return cast(Method, constructed(chosen, **options))
+
+
+def constructed(chosen: type, *, composition: Any = None, **options: Any) -> Any:
+    """Construct a class, composed if a composition is given that is not plain."""
+    made = chosen(**options)
+    composed = read_composition(composition)
+    return made if composed.is_plain else ComposedMethod(partial(chosen, **options), composed)

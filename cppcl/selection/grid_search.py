@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
-from cppcl.learning.estimator import flattened
+from cppcl.learning.composition import COMPOSITION, POST, ComposedMethod, Widths
+from cppcl.learning.estimator import Estimator, flattened, merged
 from cppcl.modality import MODALITIES
 from cppcl.retrieval.exact import Metric
 from cppcl.retrieval.metrics import evaluate
@@ -103,12 +104,15 @@ class SearchData:
     folds : pair of ndarray, (repeats, n_k)
         The fold that holds each sample out.
     curricula : pair of Curriculum or None
+    spaces : pair of tuple of int, or None
+        Columns of each space of either modality's features; one space if None.
     """
 
     features: tuple[NDArray[Any], NDArray[Any]]
     labels: tuple[NDArray[Any], NDArray[Any]]
     folds: tuple[Rows, Rows]
     curricula: tuple[Curriculum | None, Curriculum | None] = (None, None)
+    spaces: Widths | None = None
 
 
 def grid_search(
@@ -226,9 +230,14 @@ def combinations(grid: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
 
 def constructed(make_method: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """Construct a method; options of groups are named by their path."""
-    method = make_method(**{n: value for n, value in options.items() if "." not in n})
-    nested = {n.replace(".", "__"): value for n, value in options.items() if "." in n}
-    return method.set_params(**nested) if nested else method
+    fixed: Mapping[str, Any] = {}
+    if isinstance(make_method, partial):
+        fixed = {
+            name: value.options() if isinstance(value, Estimator) else value
+            for name, value in make_method.keywords.items()
+        }
+        make_method = partial(make_method.func, *make_method.args)
+    return make_method(**merged(fixed, options))
 
 
 def search_jobs(
@@ -239,6 +248,7 @@ def search_jobs(
 ) -> list[Job]:
     """Work of a search: each combination, or each path along the method's `warm_start_option`.
 
+    Combinations that learn the same, and differ in what becomes of the codes, are one job.
     Every combination is constructed once, so that one that is refused costs no training.
     """
     options = combinations(grid)
@@ -246,9 +256,10 @@ def search_jobs(
     along = methods[0].warm_start_option if warm_start else None
     warm = along is not None and len(grid.get(along, ())) > 1
     paths: dict[Any, list[dict[str, Any]]] = {}
-    for number, chosen in enumerate(options):
-        rest = {name: value for name, value in chosen.items() if name != along}
-        paths.setdefault(repr(rest) if warm else number, []).append(chosen)
+    apart = {f"{COMPOSITION}.{name}" for name in POST} | ({along} if warm else set())
+    for chosen in options:
+        rest = {name: value for name, value in chosen.items() if name not in apart}
+        paths.setdefault(repr(rest), []).append(chosen)
     if along is not None and warm:
         for path in paths.values():
             path.sort(key=lambda chosen: chosen[along], reverse=True)
@@ -310,7 +321,11 @@ def score_fold(
     for options in job.options:
         start: dict[str, Any] = {"start": method} if job.warm_start and method is not None else {}
         try:
-            method = constructed(make_method, options).fit(*training, **start)
+            made = constructed(make_method, options)
+            if isinstance(made, ComposedMethod):
+                method = made.fit_like(method, training, data.spaces)
+            else:
+                method = made.fit(*training, **start)
         except InputError as error:
             raise InputError(f"options {options}, fold {fold}: {error}") from error
         yield float(

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from pydantic import TypeAdapter, ValidationError
 
 from cppcl.learning.estimator import flattened, merged
+from cppcl.methods import constructed
 from cppcl.selection.grid_search import combinations
 from cppcl.validation import suggestion
 
@@ -66,4 +67,4 @@ def unknown_option(name: str, known: Mapping[str, Any]) -> str:
 def check_grid(registered: type, options: dict[str, Any], grid: Grid | None) -> None:
     """Construct every combination, so that a wrong one is refused before any runs."""
     for chosen in combinations(grid or {}):
-        registered(**merged(options, chosen))
+        constructed(registered, **merged(options, chosen))

@@ -27,7 +27,9 @@ from pydantic import (
 
 from cppcl.features import make_extractor
 from cppcl.features.learning import LearningExtractor
+from cppcl.learning.composition import COMPOSITION, Composition
 from cppcl.learning.estimator import Estimator
+from cppcl.methods import constructed
 from cppcl.retrieval.exact import Metric
 from cppcl.validation import suggestion
 from flows.configuration.grids import Grid, check_grid, grid_reader, unknown_option
@@ -200,8 +202,12 @@ class RegisteredOptions(Options):
     taken: ClassVar[frozenset[str]] = frozenset()
 
     def arguments(self) -> dict[str, Any]:
-        """Keyword arguments for the class's constructor."""
-        return self.model_dump(include=set(self.taken))
+        """Keyword arguments for the class's constructor, and a composition that is not plain."""
+        arguments = self.model_dump(include=set(self.taken))
+        composition = getattr(self, COMPOSITION, None)
+        if composition is not None and composition != type(composition)():
+            arguments[COMPOSITION] = composition.model_dump()
+        return arguments
 
     def key_parameters(self) -> dict[str, Any]:
         """Arguments that belong in a key: JSON values, where files lie left out."""
@@ -256,15 +262,20 @@ def options_model(
     if not compared and may_learn(registered):
         beside |= LEARNING
     if compared:
-        beside |= COMPARED
-        reader = BeforeValidator(grid_reader(name, option_types(registered)))
+        composition = group_model(Composition)
+        meaning = "On which spaces it learns, and what becomes of its codes"
+        beside |= COMPARED | {
+            COMPOSITION: (composition, Field(composition(), description=meaning))
+        }
+        inner = {f"{COMPOSITION}.{n}": kind for n, kind in option_types(Composition).items()}
+        reader = BeforeValidator(grid_reader(name, option_types(registered) | inner))
         meaning = "Values to try of options: the best is chosen on training rows and trained"
         beside[GRID] = (Annotated[Grid | None, reader], Field(None, description=meaning))
     check_names_are_free(registered.__name__, arguments, named | beside)
     fields: dict[str, Any] = {**named, **arguments, **beside}
 
     def check_by_constructing(self: RegisteredOptions) -> RegisteredOptions:
-        registered(**self.arguments())
+        constructed(registered, **self.arguments())
         if compared:
             check_grid(registered, self.arguments(), getattr(self, GRID))
         return self

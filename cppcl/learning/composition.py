@@ -1,0 +1,373 @@
+"""A method on several spaces of features, with its cosines corrected for hubs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.curriculum.base import Curriculum
+from cppcl.errors import InputError, NotFittedError
+from cppcl.learning.estimator import Estimator, check_option_names
+from cppcl.learning.learner import BaseMethod
+from cppcl.learning.preparation import Preparation, unit_rows
+from cppcl.modality import MODALITIES, Modality
+from cppcl.retrieval.hubness import (
+    Hubness,
+    hub_offsets,
+    images_with_hubness,
+    sketches_with_hubness,
+)
+from cppcl.validation import Floating, Labels, check_choice, check_number
+
+COMPOSITION = "composition"
+"""Name of these options beside those of a method."""
+Spaces = Literal["joined", "separate"]
+"""Whether features of several extractors are one space, or each a space of its own."""
+
+MOST_IN_BANK = 4096
+"""Training sketches by which hubs are found, evenly spaced over the rows where there are more."""
+
+
+@dataclass(kw_only=True, repr=False)
+class Composition(Estimator):
+    r"""On which spaces a method learns, and how its cosines become a ranking.
+
+    With ``s_k`` the cosine of the codes of space k, a sketch and an image have the similarity
+    ``s = (1 - c) sum_k w_k s_k / sum_k w_k + c s_0``, where ``s_0`` is the centred cosine of the
+    features and c is `centred_share`. It is the cosine of scaled codes side by side.
+
+    Parameters
+    ----------
+    spaces : {'joined', 'separate'}, default 'joined'
+        The features of several extractors (``cnn+hog``) are one space, or each is a space of its
+        own on which the method learns alone.
+    space_weights : sequence of float, optional
+        Weight of each space's cosine, with 'separate'; all alike if None.
+    centred_share : float, default 0
+        Share of the centred cosine of the features, from 0 to 1. With few training samples a
+        learned space may know less than the features themselves. Both modalities need the same
+        features then.
+    hubness : {'none', 'csls', 'inverted_softmax'}, default 'none'
+        Correction for images that are near to all sketches; see `cppcl.retrieval.hubness`.
+    n_neighbors : int, default 10
+        Training sketches that are nearest to an image, of 'csls'.
+    hub_temperature : float, default 0.1
+        Of 'inverted_softmax', in units of the cosine.
+    """
+
+    spaces: Spaces = "joined"
+    space_weights: tuple[float, ...] | None = None
+    centred_share: float = 0.0
+    hubness: Hubness = "none"
+    n_neighbors: int = 10
+    hub_temperature: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_choice("spaces", self.spaces, Spaces)
+        if self.space_weights is not None:
+            self.space_weights = tuple(self.space_weights)
+            for number, weight in enumerate(self.space_weights):
+                check_number(f"space_weights[{number}]", weight, least=0)
+            if not any(self.space_weights):
+                raise InputError(
+                    f"space_weights={self.space_weights} are all 0; make one positive"
+                )
+            if self.spaces == "joined":
+                raise InputError(
+                    f"space_weights={self.space_weights} are those of separate spaces; use "
+                    "spaces='separate'"
+                )
+        check_number("centred_share", self.centred_share, least=0)
+        if self.centred_share > 1:
+            raise InputError(f"centred_share={self.centred_share} is a share; use at most 1")
+        check_choice("hubness", self.hubness, Hubness)
+        check_number("n_neighbors", self.n_neighbors, least=1, whole=True)
+        check_number("hub_temperature", self.hub_temperature, above=0)
+
+    @property
+    def is_plain(self) -> bool:
+        """True if the method's codes are left as they are."""
+        return self.spaces == "joined" and not self.centred_share and self.hubness == "none"
+
+    def shares(self, n_spaces: int) -> list[float]:
+        """Share of every space's cosine in the similarity.
+
+        Raises
+        ------
+        InputError
+            If there are not as many weights as spaces.
+        """
+        weights = self.space_weights or (1.0,) * n_spaces
+        if len(weights) != n_spaces:
+            raise InputError(
+                f"space_weights={weights} are {len(weights)}, but the features have {n_spaces} "
+                "spaces, one an extractor; give one weight for each"
+            )
+        return [(1 - self.centred_share) * w / sum(weights) for w in weights]
+
+
+def read_composition(given: Composition | Mapping[str, Any] | None) -> Composition:
+    """Composition that was given as an object, as a mapping of its options, or not at all."""
+    if isinstance(given, Composition):
+        return given
+    check_option_names(COMPOSITION, given or {}, Composition.option_names())
+    return Composition(**(given or {}))
+
+
+POST = ("space_weights", "centred_share", "hubness", "n_neighbors", "hub_temperature")
+"""Options that change nothing that is learned."""
+Widths = tuple[Sequence[int], Sequence[int]]
+"""Columns of each space of the sketch features, and of the image features."""
+
+
+class ComposedMethod(BaseMethod):
+    """A method on each of several spaces, whose codes are put side by side.
+
+    It has the interface of `cppcl.methods.Method`; what it declares of itself, and its history,
+    are those of the method on the first space.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the method, not fitted.
+    composition : Composition
+        On which spaces it learns, and what becomes of its codes.
+    """
+
+    own_version: ClassVar[int] = 1
+
+    def __init__(self, make: Callable[[], Any], composition: Composition) -> None:
+        self.make, self.composition = make, composition
+        self._members = [make()]
+        self._widths = np.zeros((2, 0), dtype=np.int64)
+        self._centred: list[Preparation] = []
+        self._training: list[Floating] = []
+        self._bank: Floating | None = None
+        self.version = 100 * int(self._members[0].version) + self.own_version
+
+    @property
+    def history_(self) -> dict[str, NDArray[Any]]:
+        """One value a round, of the method on the first space."""
+        history: dict[str, NDArray[Any]] = self._members[0].history_
+        return history
+
+    @property
+    def learns(self) -> bool:  # type: ignore[override]
+        """True if the method learns from more than one sample."""
+        return bool(self._members[0].learns)
+
+    @property
+    def zero_codes_hint(self) -> str:  # type: ignore[override]
+        """What leaves fewer codes of zero."""
+        return str(self._members[0].zero_codes_hint)
+
+    @property
+    def uses_curricula(self) -> bool:
+        """True if the method uses curricula."""
+        return bool(self._members[0].uses_curricula)
+
+    @property
+    def curriculum_modalities(self) -> tuple[str, ...]:
+        """Modalities whose curricula the method uses."""
+        modalities: tuple[str, ...] = self._members[0].curriculum_modalities
+        return modalities
+
+    @property
+    def paces(self) -> bool:
+        """True if the method takes up some samples before others."""
+        return bool(self._members[0].paces)
+
+    @property
+    def uses_gpu(self) -> bool:
+        """True if the method asks for a GPU."""
+        return bool(self._members[0].uses_gpu)
+
+    def memory(self, n_sketches: int, n_images: int, dimensions: tuple[int, int]) -> int:
+        """Bytes that `fit` needs at most: one space at a time, and the codes of all."""
+        return 2 * int(self._members[0].memory(n_sketches, n_images, dimensions))
+
+    def fit(
+        self,
+        sketch_features: NDArray[Any],
+        image_features: NDArray[Any],
+        sketch_labels: Labels,
+        image_labels: Labels,
+        sketch_curriculum: Curriculum | None = None,
+        image_curriculum: Curriculum | None = None,
+        links: Any = None,
+        *,
+        spaces: Widths | None = None,
+    ) -> Self:
+        """Learn on every space; parameters are those of `cppcl.methods.Method.fit`.
+
+        Parameters
+        ----------
+        spaces : pair of sequence of int, optional
+            Columns of each space, of both modalities; one space if None.
+
+        Raises
+        ------
+        InputError
+            If modalities have different numbers of spaces, there are not as many weights, or
+            what the method says.
+        """
+        features = np.asarray(sketch_features), np.asarray(image_features)
+        whole = tuple((F.shape[1],) for F in features)
+        if self.composition.spaces == "joined" or spaces is None:
+            spaces = whole[0], whole[1]
+        if len(spaces[0]) != len(spaces[1]):
+            raise InputError(
+                f"spaces='separate': the sketch features have {len(spaces[0])} spaces, one an "
+                f"extractor, and those of images {len(spaces[1])}; combine as many for both"
+            )
+        self._widths = np.array(spaces, dtype=np.int64)
+        self._check(self._widths)
+        labels, curricula = (sketch_labels, image_labels), (sketch_curriculum, image_curriculum)
+        given = {} if links is None else {"links": links}
+        self._members = [
+            self.make().fit(*parts, *labels, *curricula, **given)
+            for parts in zip(*map(self._parts, MODALITIES, features), strict=True)
+        ]
+        self._centred = [Preparation().fit(F) for F in features]
+        rows = np.arange(len(features[0]))
+        if len(rows) > MOST_IN_BANK:
+            rows = np.linspace(0, len(rows) - 1, MOST_IN_BANK).round().astype(np.int64)
+        self._training = self._codes_of_spaces("sketch", features[0][rows])
+        self._bank = self._side_by_side(self._training)
+        return self
+
+    def fit_like(
+        self, fitted: object, training: Sequence[Any], spaces: Widths | None = None
+    ) -> Self:
+        """Fit, or take what another one learned if it did so with the same options.
+
+        Parameters
+        ----------
+        fitted : object
+            A composed method that was fitted on the same samples, or anything else.
+        training : sequence
+            Positional arguments of `fit`.
+        spaces : pair of sequence of int, optional
+            As for `fit`.
+        """
+        if not isinstance(fitted, type(self)) or not self._learns_like(fitted):
+            return self.fit(*training, spaces=spaces)
+        self._members, self._widths = fitted._members, fitted._widths
+        self._centred, self._training = fitted._centred, fitted._training
+        self._check(self._widths)
+        self._bank = self._side_by_side(self._training)
+        return self
+
+    def _learns_like(self, other: ComposedMethod) -> bool:
+        """True if both learn the same from the same samples."""
+        here, there = self.make, other.make
+        return (
+            isinstance(here, partial)
+            and isinstance(there, partial)
+            and here.func is there.func
+            and here.keywords == there.keywords
+            and self.composition.spaces == other.composition.spaces
+        )
+
+    def _check(self, widths: NDArray[np.int64]) -> None:
+        """Refuse a composition that does not go with these features."""
+        self.composition.shares(widths.shape[1])
+        sketch, image = widths.sum(axis=1)
+        if self.composition.centred_share and sketch != image:
+            raise InputError(
+                f"centred_share={self.composition.centred_share} needs the same features in both "
+                f"modalities, but sketches have {sketch} columns and images {image}; use "
+                "centred_share=0"
+            )
+
+    def encode_sketches(self, features: NDArray[Any]) -> Floating:
+        """Codes (n, d) of sketch features (n, m_s)."""
+        codes = self._side_by_side(self._codes_of_spaces("sketch", np.asarray(features)))
+        correction = self.composition.hubness
+        return codes if correction == "none" else sketches_with_hubness(codes, correction)
+
+    def encode_images(self, features: NDArray[Any]) -> Floating:
+        """Codes (n, d) of image features (n, m_i)."""
+        codes = self._side_by_side(self._codes_of_spaces("image", np.asarray(features)))
+        chosen = self.composition
+        if chosen.hubness == "none":
+            return codes
+        if self._bank is None:
+            raise NotFittedError("this method is not fitted yet, it holds no bank of sketches")
+        offsets = hub_offsets(
+            self._bank,
+            codes,
+            chosen.hubness,
+            n_neighbors=chosen.n_neighbors,
+            temperature=chosen.hub_temperature,
+        )
+        return images_with_hubness(codes, offsets)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what was learned, by name; that of the first space has the method's own names."""
+        if self._bank is None:
+            raise NotFittedError("this method is not fitted yet; call fit")
+        arrays = {"composition_widths": self._widths, "composition_bank": self._bank}
+        for modality, preparation in zip(MODALITIES, self._centred, strict=True):
+            found = preparation.to_arrays()
+            arrays |= {f"composition_{modality}_{name}": array for name, array in found.items()}
+        for number, member in enumerate(self._members):
+            prefix = f"space{number}_" if number else ""
+            arrays |= {f"{prefix}{name}": array for name, array in member.to_arrays().items()}
+        return arrays
+
+    def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Restore what `to_arrays` returned."""
+        rest = {name: np.asarray(array) for name, array in arrays.items()}
+        if "composition_widths" not in rest:
+            raise NotFittedError("the arrays hold no composition_widths; give all of them")
+
+        def take(prefix: str) -> dict[str, NDArray[Any]]:
+            names = [name for name in rest if name.startswith(prefix)]
+            return {name.removeprefix(prefix): rest.pop(name) for name in names}
+
+        self._widths, self._bank = rest.pop("composition_widths"), rest.pop("composition_bank")
+        self._centred = [
+            Preparation().from_arrays(take(f"composition_{modality}_")) for modality in MODALITIES
+        ]
+        others = [take(f"space{number}_") for number in range(1, self._widths.shape[1])]
+        self._members = [self.make().from_arrays(found) for found in (rest, *others)]
+        return self
+
+    def _parts(self, modality: Modality, features: NDArray[Any]) -> Iterator[NDArray[Any]]:
+        """Columns of every space."""
+        widths = self._widths[MODALITIES.index(modality)]
+        if features.shape[1] != widths.sum():
+            raise InputError(
+                f"{modality}_features has {features.shape[1]} columns, but training had "
+                f"{widths.sum()}"
+            )
+        yield from np.split(features, np.cumsum(widths)[:-1], axis=1)
+
+    def _codes_of_spaces(self, modality: Modality, features: NDArray[Any]) -> list[Floating]:
+        """Unit codes of every space, and the centred features last where they are needed."""
+        if not self._widths.size:
+            raise NotFittedError("this method is not fitted yet; call fit")
+        codes = [
+            unit_rows(
+                member.encode_sketches(part)
+                if modality == "sketch"
+                else member.encode_images(part)
+            )
+            for member, part in zip(self._members, self._parts(modality, features), strict=True)
+        ]
+        centred = self._centred[MODALITIES.index(modality)]
+        return [*codes, centred.transform(features, name=f"{modality}_features")]
+
+    def _side_by_side(self, codes: list[Floating]) -> Floating:
+        """Codes whose cosine is the weighted sum of those of the spaces."""
+        chosen = self.composition
+        shares = [*chosen.shares(len(codes) - 1), chosen.centred_share]
+        parts = [C * math.sqrt(s) for C, s in zip(codes, shares, strict=True) if s]
+        return np.concatenate(parts, axis=1).astype(codes[0].dtype, copy=False)
