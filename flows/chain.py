@@ -160,7 +160,7 @@ class Chain:
             split,
             table=table,
             rule=protocol.split.rule,
-            options=protocol.split.model_dump(exclude={"rule", "seeds", "target"}),
+            options=protocol.split.arguments(),
             seed=seed,
         )
 

@@ -15,7 +15,7 @@ from cppcl.pictures.decoding import Picture, decode_picture
 from cppcl.retrieval.exact import nearest
 from storage import Artifact, Reference
 from tasks.lineage import Lineage
-from tasks.samples import Pictures, open_pictures, usable_rows
+from tasks.samples import Pictures, gallery_rows, open_pictures
 from tasks.stages.train import open_method
 from tasks.workers.extractors import ExtractorSpec
 from tasks.workspace import Workspace
@@ -87,7 +87,7 @@ class Model:
                 f"{picture}: the model finds nothing it knows in it (its code is all zero), so no "
                 f"picture is nearer than another; draw more, or train anew{hint and f': {hint}'}"
             )
-        rows = np.flatnonzero(usable_rows(self._image_features))
+        rows = gallery_rows(self._image_features, self.pictures.table)
         if not len(rows):
             raise InputError(
                 f"gallery {self.codes.reference.key[:12]} holds no picture that could be read; "

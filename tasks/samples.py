@@ -19,6 +19,7 @@ from cppcl.datasets.splits import (
     Split,
 )
 from cppcl.datasets.table import SampleTable
+from cppcl.datasets.transfer import answering
 from cppcl.modality import MODALITIES, Modality
 from storage import Artifact, Reference, Store
 
@@ -90,6 +91,20 @@ def part_widths(artifact: Artifact) -> tuple[int, ...]:
     its extractors.
     """
     return tuple(part["width"] for part in artifact.json(PARTS))
+
+
+def gallery_rows(artifact: Artifact, table: SampleTable) -> NDArray[np.int64]:
+    """Rows of an `extract` artifact of images that a search may answer with."""
+    return np.flatnonzero(usable_rows(artifact) & answering(table)).astype(np.int64)
+
+
+def seen_in_training(table: SampleTable, split: Split, target: Target) -> bool:
+    """True if most test sketches are of a class that training sketches have."""
+    known, asked = (
+        targets(table, "sketch", target, rows)
+        for rows in (split.train_sketches, split.test_sketches)
+    )
+    return bool(np.isin(asked, known).mean() >= 0.5) if len(asked) else True
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ def write_splits(options: Namespace) -> int:
     table, _ = open_table(options)
     options.output.mkdir(parents=True, exist_ok=True)
     for name, protocol in experiment.protocols.items():
-        arguments = protocol.split.model_dump(exclude={"rule", "seeds", "target"})
+        arguments = protocol.split.arguments()
         rule = ", ".join(f"{k}={v!r}" for k, v in arguments.items())
         for seed in protocol.split.seeds:
             split = RULES[protocol.split.rule](table, seed=seed, **arguments)

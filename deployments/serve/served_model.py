@@ -23,7 +23,7 @@ from deployments.web.pictures import PictureFile, PictureReader
 from storage import Artifact, Recipe, Reference, Store
 from tasks.lineage import Lineage
 from tasks.model import Model, extractor_of
-from tasks.samples import open_pictures, open_split, targets, usable_rows
+from tasks.samples import gallery_rows, open_pictures, open_split, targets, usable_rows
 from tasks.stages import encode
 from tasks.workspace import Workspace
 
@@ -96,7 +96,7 @@ class ServedModel:
             )
         self._extractor = self._spec.make(str(store.root))
         metric: Any = workspace.metric_of(lineage.training.reference)
-        rows = np.flatnonzero(usable_rows(store.open(lineage.encoded["image"])))
+        rows = gallery_rows(store.open(lineage.encoded["image"]), self.table)
         if not len(rows):
             raise InputError(f"{name}: holds no picture that could be read; index another folder")
         self._rows = rows
@@ -233,7 +233,7 @@ def calibrate(
     """
     table = open_pictures(store, lineage.table).table
     target: Any = lineage.training.parameters["target"]
-    images = np.flatnonzero(usable_rows(store.open(lineage.features["image"])))
+    images = gallery_rows(store.open(lineage.features["image"]), table)
     right, wrong = answers(
         lineage.codes.rows("sketch_codes", sketches),
         lineage.codes.rows("image_codes", images),

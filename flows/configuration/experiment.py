@@ -14,10 +14,10 @@ from pydantic import (
     model_validator,
 )
 
-from cppcl.datasets import DATASETS
 from cppcl.methods import METHODS
 from cppcl.retrieval.exact import Metric
 from cppcl.validation import suggestion
+from flows.configuration.datasets import DataSetOptions, TransferOptions, has_pictures
 from flows.configuration.modalities import CurriculumOptions, FeatureOptions
 from flows.configuration.options import (
     Options,
@@ -32,7 +32,6 @@ from flows.configuration.options import (
 from flows.configuration.published import PublishedOptions
 from tasks.cluster.kinds import ClusterOptions, Kubernetes, Slurm, Tls
 
-DataSetOptions = any_of(DATASETS, discriminator="name")
 MethodOptions = any_of(METHODS, discriminator="method", compared=True)
 
 Name = Annotated[str, AfterValidator(check_name)]
@@ -56,7 +55,15 @@ def _check_amount(amount: int | float | None) -> int | float | None:
 Amount = Annotated[int | float | None, AfterValidator(_check_amount)]
 
 
-class InstanceSplit(Options):
+class SplitRule(Options):
+    """Base of the options of every rule."""
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the rule, beside the seed."""
+        return self.model_dump(exclude={"rule", "seeds"})
+
+
+class InstanceSplit(SplitRule):
     """Unseen instances: whole groups are held out, and relevance is by group."""
 
     rule: Literal["instance"] = Field(
@@ -68,7 +75,7 @@ class InstanceSplit(Options):
     )
 
 
-class CategorySplit(Options):
+class CategorySplit(SplitRule):
     """New pictures of known classes: relevance is by label."""
 
     rule: Literal["category"] = Field("category", description="New pictures of known classes")
@@ -79,7 +86,7 @@ class CategorySplit(Options):
     )
 
 
-class CountedSplit(Options):
+class CountedSplit(SplitRule):
     """Fixed numbers of training and test samples of each class: relevance is by label."""
 
     rule: Literal["counted"] = Field(
@@ -97,7 +104,7 @@ class CountedSplit(Options):
     )
 
 
-class UnseenSplit(Options):
+class UnseenSplit(SplitRule):
     """Whole classes are held out (zero-shot): relevance is by label."""
 
     rule: Literal["unseen"] = Field("unseen", description="Classes that training never sees")
@@ -107,7 +114,7 @@ class UnseenSplit(Options):
     labels: tuple[str, ...] = Field((), description="Test classes, where they are published")
 
 
-class FileSplit(Options):
+class FileSplit(SplitRule):
     """A split that a file names."""
 
     rule: Literal["file"] = Field("file", description="A split that a file names")
@@ -118,9 +125,46 @@ class FileSplit(Options):
         description="What makes a picture relevant: the same instance (groups) or class (labels)",
     )
 
+    def arguments(self) -> dict[str, Any]:
+        """Path alone: the file says which samples train, whatever is relevant."""
+        return {"path": self.path}
+
+
+class TransferSplit(SplitRule):
+    """One data set trains, another is the test."""
+
+    rule: Literal["transfer"] = Field(
+        "transfer", description="One data set trains, another is the test"
+    )
+    seeds: Seeds = Field(
+        (0,),
+        min_length=1,
+        description="One split a seed; all are the same where every picture is used and none is "
+        "in both data sets",
+    )
+    target: Literal["groups", "labels"] = Field(
+        "labels",
+        description="What makes a picture relevant: the same instance (groups) or class (labels)",
+    )
+    train_share: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="Share of each class of train_on, or of instances, that trains",
+    )
+    test_share: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="Share of each class of test_on, or of instances, that is asked",
+    )
+    shared_train: float = Field(
+        0.5, ge=0, lt=1, description="Share of the pictures in both that trains; the rest is asked"
+    )
+
 
 SplitOptions = Annotated[
-    InstanceSplit | CategorySplit | CountedSplit | UnseenSplit | FileSplit,
+    InstanceSplit | CategorySplit | CountedSplit | UnseenSplit | FileSplit | TransferSplit,
     Field(discriminator="rule"),
 ]
 
@@ -159,15 +203,19 @@ class Protocol(Options):
     @property
     def target(self) -> Literal["groups", "labels"]:
         """Column of the sample table that says which pictures belong together."""
-        if isinstance(self.split, FileSplit):
+        if isinstance(self.split, FileSplit | TransferSplit):
             return self.split.target
         return "groups" if self.split.rule == "instance" else "labels"
 
     @property
-    def held_out(self) -> Literal["classes", "samples"]:
-        """What folds of training rows hold out, so that they are like the test."""
-        unseen = self.target == "groups" or self.split.rule == "unseen"
-        return "classes" if unseen else "samples"
+    def held_out(self) -> Literal["classes", "samples", "auto"]:
+        """What folds of training rows hold out, so that they are like the test.
+
+        'auto' where the split alone says whether training sees the classes of the test.
+        """
+        if self.target == "groups" or self.split.rule == "unseen":
+            return "classes"
+        return "auto" if isinstance(self.split, FileSplit | TransferSplit) else "samples"
 
 
 class Tuning(Options):
@@ -314,12 +362,28 @@ class Experiment(Options):
     def check_annotator(self) -> Self:
         """Refuse a simulated annotator where there is nothing to look at."""
         simulated = self.curriculum and self.curriculum.sketch_source == "simulated"
-        name = self.dataset.registered_name
-        if simulated and not DATASETS[name].has_pictures:
+        if simulated and not has_pictures(self.dataset):
             raise ValueError(
                 "curriculum.sketch_source=simulated looks at pictures, and the data set "
-                f"{name!r} has none; use scores, or answers with sketch_answers"
+                f"{self.dataset.registered_name!r} has none; use scores, or answers with "
+                "sketch_answers"
             )
+        return self
+
+    @model_validator(mode="after")
+    def check_rules(self) -> Self:
+        """Refuse two data sets that no split tells apart, and one that is to be both."""
+        two = isinstance(self.dataset, TransferOptions)
+        for name, protocol in self.protocols.items():
+            rule = protocol.split.rule
+            if rule != "file" and two != (rule == "transfer"):
+                hint = (
+                    "it would divide the pictures of both; use rule: transfer"
+                    if two
+                    else "it needs two data sets, dataset: {name: transfer, train_on: ..., "
+                    "test_on: ...}"
+                )
+                raise ValueError(f"protocols.{name}.split.rule={rule}: {hint}")
         return self
 
     def without_places(self) -> dict[str, Any]:

@@ -177,11 +177,7 @@ def _checked(label: str, data: dict[str, Any], read: Callable[[Any], Read]) -> R
 
 def _absolute_paths(data: dict[str, Any], experiment: Experiment, folder: Path) -> dict[str, Any]:
     """Make relative paths of data set, answers and split files relative to the YAML's folder."""
-    options = dict(data["dataset"])
-    for name in options:
-        value = getattr(experiment.dataset, name)
-        if isinstance(value, Path) and not value.is_absolute():
-            options[name] = str((folder / value).absolute())
+    options = _absolute_places(data["dataset"], experiment.dataset, folder)
     protocols = dict(data["protocols"])
     for name, protocol in experiment.protocols.items():
         split = protocol.split
@@ -199,6 +195,20 @@ def _absolute_paths(data: dict[str, Any], experiment: Experiment, folder: Path) 
         }
         data["curriculum"] = {**data["curriculum"], **answers}
     return data
+
+
+def _absolute_places(
+    given: dict[str, Any], data_set: RegisteredOptions, folder: Path
+) -> dict[str, Any]:
+    """Make relative paths of a data set, or of both, relative to a folder."""
+    options = dict(given)
+    for name in options:
+        value = getattr(data_set, name)
+        if isinstance(value, RegisteredOptions):
+            options[name] = _absolute_places(options[name], value, folder)
+        elif isinstance(value, Path) and not value.is_absolute():
+            options[name] = str((folder / value).absolute())
+    return options
 
 
 def option_paths(options: Options) -> Iterator[tuple[str, ...]]:

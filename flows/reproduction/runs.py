@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from cppcl.datasets import DATASETS, PublishedSet
 from cppcl.errors import CppclError
 from flows.chain import Chain
+from flows.configuration.datasets import parts_of
 from flows.configuration.experiment import Experiment
 from flows.configuration.load import load_experiment
 from flows.reproduction.config import RunOptions
@@ -100,11 +101,12 @@ class Runs:
 
     def check_data(self, experiment: Experiment) -> None:
         """Refuse an experiment whose pictures would have to be downloaded."""
-        name = experiment.dataset.registered_name
-        data_set = DATASETS[name](**experiment.dataset.arguments())
         place = self.workspace.published_data
-        if isinstance(data_set, PublishedSet) and data_set.status(place).missing:
-            raise DataAbsentError(f"data not present: `cppcl data status {name}`")
+        for options in parts_of(experiment.dataset).values():
+            name = options.registered_name
+            data_set = DATASETS[name](**options.arguments())
+            if isinstance(data_set, PublishedSet) and data_set.status(place).missing:
+                raise DataAbsentError(f"data not present: `cppcl data status {name}`")
 
     def find(self, run: RunOptions, experiment: Experiment) -> Found:
         """Take what is stored, else what an earlier version recorded, else compute it."""

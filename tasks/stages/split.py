@@ -13,6 +13,7 @@ from cppcl.datasets.splits import (
     instance_split,
     named_split,
     split_text,
+    transfer_split,
     unseen_split,
 )
 from storage import Recipe, Reference, Writer
@@ -27,6 +28,7 @@ RULES: dict[str, Callable[..., Split]] = {
     "counted": counted_split,
     "unseen": unseen_split,
     "file": named_split,
+    "transfer": transfer_split,
 }
 
 

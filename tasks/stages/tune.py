@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,7 +20,13 @@ from tasks.cluster.jobs import run_jobs
 from tasks.cluster.session import available_cluster
 from tasks.prefect_progress import prefect_progress
 from tasks.progress import Progress, log, tell
-from tasks.samples import Target, training_samples
+from tasks.samples import (
+    Target,
+    open_pictures,
+    open_split,
+    seen_in_training,
+    training_samples,
+)
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workers.memory import check_training_memory
 from tasks.workers.search import job_recipe, score_stored_job
@@ -42,7 +48,7 @@ def tune_method(
     options: dict[str, Any],
     grid: Mapping[str, Any],
     target: Target,
-    held_out: HeldOut,
+    held_out: HeldOut | Literal["auto"],
     n_folds: int,
     n_repeats: int,
     score: str,
@@ -74,13 +80,19 @@ def tune_method(
     target : {'groups', 'labels'}
         What relevance goes by.
     held_out, n_folds, n_repeats, score, metric, warm_start, seed
-        See `cppcl.selection.grid_search.grid_search`.
+        See `cppcl.selection.grid_search.grid_search`. Where `held_out` is 'auto', samples are
+        held out if training sees most of what test sketches ask for, else classes.
     label : str
         Which piece of the stage this is, for progress.
     mode : {'reuse', 'force', 'require'}
         What to do with a stored search, and with stored scores of its jobs.
     """
     store, label = workspace.store, label or method
+    if held_out == "auto":
+        seen = seen_in_training(
+            open_pictures(store, table).table, open_split(store, split), target
+        )
+        held_out = "samples" if seen else "classes"
     features = {"sketch_features": sketch_features, "image_features": image_features}
     division: dict[str, Any] = {
         "held_out": held_out,

@@ -16,6 +16,7 @@ from cppcl.datasets.splits.seeded import (
     category_split,
     instance_split,
 )
+from cppcl.datasets.splits.transfer import transfer_split
 
 __all__ = [
     "Split",
@@ -30,5 +31,6 @@ __all__ = [
     "split_from_text",
     "split_text",
     "split_to_text",
+    "transfer_split",
     "unseen_split",
 ]

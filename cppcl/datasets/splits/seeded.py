@@ -14,6 +14,9 @@ from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
 from cppcl.modality import MODALITIES, Modality
 
+OfLabel = dict[Modality, set[str]]
+"""Groups of a label with samples of each modality."""
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -60,7 +63,7 @@ def instance_split(table: SampleTable, *, seed: int, n_train: int | float) -> Sp
             f"n_train is {n_train}, but {len(groups)} groups have both a sketch and an image: "
             f"it must lie between 1 and {len(groups) - 1}"
         )
-    return _split(table, set(shuffled(groups, seed)[:n_train]), groups)
+    return split_of_groups(table, set(shuffled(groups, seed)[:n_train]), groups)
 
 
 def category_split(
@@ -87,7 +90,7 @@ def category_split(
         raise InputError(f"train_share is {train_share}; it must lie between 0 and 1")
     if minimum_groups < 2:
         raise InputError(f"minimum_groups is {minimum_groups}; it must be at least 2")
-    groups = _groups_of_labels(table)
+    groups = groups_of_labels(table)
     used = {
         label: of_label
         for label, of_label in groups.items()
@@ -101,22 +104,16 @@ def category_split(
         )
     train: set[str] = set()
     for of_label in used.values():
-        both = of_label["sketch"] & of_label["image"]
-        n_both = share_of(train_share, len(both))
-        train.update(shuffled(both, seed)[:n_both])
-        for modality in MODALITIES:
-            alone = of_label[modality] - both
-            n_alone = share_of(train_share, len(of_label[modality])) - n_both
-            train.update(shuffled(alone, seed)[: max(0, n_alone)])
+        train |= drawn(of_label, train_share, seed)
     taking_part = {g for of_label in used.values() for m in MODALITIES for g in of_label[m]}
-    return _split(table, train, taking_part)
+    return split_of_groups(table, train, taking_part)
 
 
 def category_findings(table: SampleTable, *, minimum_groups: int = 10) -> list[str]:
     """Sentences on the labels that `category_split` leaves out."""
     found = []
     small = []
-    for label, of_label in sorted(_groups_of_labels(table).items()):
+    for label, of_label in sorted(groups_of_labels(table).items()):
         counts = {m: len(of_label[m]) for m in MODALITIES}
         if not min(counts.values()):
             only = "sketches" if counts["sketch"] else "images"
@@ -131,6 +128,24 @@ def category_findings(table: SampleTable, *, minimum_groups: int = 10) -> list[s
     return found
 
 
+def drawn(of_label: OfLabel, share: float, seed: int) -> set[str]:
+    """Draw a share of the groups of one label.
+
+    Groups with both modalities, with a sketch only and with an image only are drawn separately.
+    A share between 0 and 1 leaves one at least where there are two.
+    """
+    if share in (0, 1):
+        return set().union(*of_label.values()) if share else set()
+    both = of_label["sketch"] & of_label["image"]
+    n_both = share_of(share, len(both))
+    chosen = set(shuffled(both, seed)[:n_both])
+    for modality in MODALITIES:
+        alone = of_label[modality] - both
+        n_alone = share_of(share, len(of_label[modality])) - n_both
+        chosen.update(shuffled(alone, seed)[: max(0, n_alone)])
+    return chosen
+
+
 def share_of(share: float, n: int) -> int:
     """Round half up, and leave at least one for training and for the test if n > 1."""
     count = int(share * n + 0.5)
@@ -142,22 +157,22 @@ def shuffled(names: Collection[str], seed: int) -> list[str]:
     return sorted(names, key=lambda n: (hashlib.sha256(f"{seed}\0{n}".encode()).digest(), n))
 
 
-def _groups_of_labels(table: SampleTable) -> dict[str, dict[Modality, set[str]]]:
+def groups_of_labels(table: SampleTable) -> dict[str, OfLabel]:
+    """Groups of every label; `InputError` where a group has two labels."""
     label_of: dict[str, str] = {}
-    groups: dict[str, dict[Modality, set[str]]] = defaultdict(
-        lambda: {m: set() for m in MODALITIES}
-    )
+    groups: dict[str, OfLabel] = defaultdict(lambda: {m: set() for m in MODALITIES})
     for modality, label, group in zip(table.modality, table.labels, table.groups, strict=True):
         if label_of.setdefault(group, label) != label:
             raise InputError(
                 f"group {group!r} has the labels {label_of[group]!r} and {label!r}; "
-                "a category split needs one label a group"
+                "a split by class needs one label a group"
             )
         groups[label][modality].add(group)
     return groups
 
 
-def _split(table: SampleTable, train: set[str], taking_part: set[str]) -> Split:
+def split_of_groups(table: SampleTable, train: set[str], taking_part: set[str]) -> Split:
+    """Split by groups: some of those that take part train, the others are the test."""
     rows: dict[tuple[str, Modality], NDArray[np.int64]] = {}
     for modality in MODALITIES:
         groups = table.column("groups", modality)

@@ -13,13 +13,15 @@ from flows.configuration.experiment import Experiment
 from flows.configuration.load import load_experiment, option_paths, packaged_experiments
 from flows.configuration.options import documented_parameters
 
+DATA = "dataset, dataset.train_on, dataset.test_on"
+
 
 def test_every_option_there_is_has_a_meaning():
     sections = all_options()
     assert [(s, row) for s, rows in sections.items() for row in rows if not row[2]] == []
     titles = "\n".join(sections)
     for name in DATASETS:
-        assert f"dataset (name: {name})" in sections
+        assert f"{DATA} (name: {name})" in sections
     for name in EXTRACTORS:
         assert f"curriculum.image (name: {name})" in titles
     for name in METHODS:
@@ -45,7 +47,7 @@ def test_defaults_and_choices():
     # The same group of options in several methods is described once.
     preparation = "protocols.NAME.methods.NAME.preparation"
     assert [place for place, name in rows if name == "whiten"] == [preparation]
-    assert rows["dataset (name: folder)", "root"][0] == "required"
+    assert rows[f"{DATA} (name: folder)", "root"][0] == "required"
     assert rows["experiment", "compute"][0] == "below"
     # Options of pairs are told once, not under each extractor that may score.
     both = "curriculum.sketch, curriculum.image"

@@ -52,7 +52,7 @@ def split(workspace: Workspace, table: Reference, protocol: str) -> Reference:
         workspace=workspace,
         table=table,
         rule=options.rule,
-        options=options.model_dump(exclude={"rule", "seeds", "target"}),
+        options=options.arguments(),
         seed=0,
     ).reference
 
