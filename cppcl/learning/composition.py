@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError, NotFittedError
 from cppcl.learning.estimator import Estimator, check_option_names
+from cppcl.learning.graph import number_labels
 from cppcl.learning.learner import BaseMethod
 from cppcl.learning.preparation import Preparation, unit_rows
+from cppcl.learning.soft_links import group_codes, soft_targets
 from cppcl.modality import MODALITIES, Modality
 from cppcl.retrieval.hubness import (
     Hubness,
@@ -40,7 +42,9 @@ class Composition(Estimator):
 
     With ``s_k`` the cosine of the codes of space k, a sketch and an image have the similarity
     ``s = (1 - c) sum_k w_k s_k / sum_k w_k + c s_0``, where ``s_0`` is the centred cosine of the
-    features and c is `centred_share`. It is the cosine of scaled codes side by side.
+    features and c is `centred_share`. It is the cosine of scaled codes side by side. Soft links
+    then move these codes, of unit norm, towards what the classes of training expect, and the
+    correction for hubs is last.
 
     Parameters
     ----------
@@ -53,6 +57,12 @@ class Composition(Estimator):
         Share of the centred cosine of the features, from 0 to 1. With few training samples a
         learned space may know less than the features themselves. Both modalities need the same
         features then.
+    soft_links : float, default 0
+        Weight of the mean codes of the training classes that a code resembles, against the code
+        itself: what `cppcl.CPRL` does in coding, here by all spaces together. For data whose
+        classes have several samples.
+    link_temperature : float, default 0.1
+        The smaller, the more the nearest class counts; in units of the cosine.
     hubness : {'none', 'csls', 'inverted_softmax'}, default 'none'
         Correction for images that are near to all sketches; see `cppcl.retrieval.hubness`.
     n_neighbors : int, default 10
@@ -64,6 +74,8 @@ class Composition(Estimator):
     spaces: Spaces = "joined"
     space_weights: tuple[float, ...] | None = None
     centred_share: float = 0.0
+    soft_links: float = 0.0
+    link_temperature: float = 0.1
     hubness: Hubness = "none"
     n_neighbors: int = 10
     hub_temperature: float = 0.1
@@ -86,6 +98,8 @@ class Composition(Estimator):
         check_number("centred_share", self.centred_share, least=0)
         if self.centred_share > 1:
             raise InputError(f"centred_share={self.centred_share} is a share; use at most 1")
+        check_number("soft_links", self.soft_links, least=0)
+        check_number("link_temperature", self.link_temperature, above=0)
         check_choice("hubness", self.hubness, Hubness)
         check_number("n_neighbors", self.n_neighbors, least=1, whole=True)
         check_number("hub_temperature", self.hub_temperature, above=0)
@@ -93,7 +107,12 @@ class Composition(Estimator):
     @property
     def is_plain(self) -> bool:
         """True if the method's codes are left as they are."""
-        return self.spaces == "joined" and not self.centred_share and self.hubness == "none"
+        return (
+            self.spaces == "joined"
+            and not self.centred_share
+            and not self.soft_links
+            and self.hubness == "none"
+        )
 
     def shares(self, n_spaces: int) -> list[float]:
         """Share of every space's cosine in the similarity.
@@ -120,7 +139,7 @@ def read_composition(given: Composition | Mapping[str, Any] | None) -> Compositi
     return Composition(**(given or {}))
 
 
-POST = ("space_weights", "centred_share", "hubness", "n_neighbors", "hub_temperature")
+POST = tuple(name for name in Composition.option_names() if name != "spaces")
 """Options that change nothing that is learned."""
 Widths = tuple[Sequence[int], Sequence[int]]
 """Columns of each space of the sketch features, and of the image features."""
@@ -147,7 +166,9 @@ class ComposedMethod(BaseMethod):
         self._members = [make()]
         self._widths = np.zeros((2, 0), dtype=np.int64)
         self._centred: list[Preparation] = []
-        self._training: list[Floating] = []
+        self._training: list[list[Floating]] = []
+        self._numbers: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        self._groups: list[Floating] = []
         self._bank: Floating | None = None
         self.version = 100 * int(self._members[0].version) + self.own_version
 
@@ -235,11 +256,15 @@ class ComposedMethod(BaseMethod):
             for parts in zip(*map(self._parts, MODALITIES, features), strict=True)
         ]
         self._centred = [Preparation().fit(F) for F in features]
-        rows = np.arange(len(features[0]))
-        if len(rows) > MOST_IN_BANK:
-            rows = np.linspace(0, len(rows) - 1, MOST_IN_BANK).round().astype(np.int64)
-        self._training = self._codes_of_spaces("sketch", features[0][rows])
-        self._bank = self._side_by_side(self._training)
+        self._training = [
+            self._codes_of_spaces(modality, F)
+            for modality, F in zip(MODALITIES, features, strict=True)
+        ]
+        self._numbers = None
+        if sketch_labels is not None and image_labels is not None:
+            numbers = number_labels(sketch_labels, image_labels)
+            self._numbers = numbers[0], numbers[1]
+        self._settle()
         return self
 
     def fit_like(
@@ -260,9 +285,42 @@ class ComposedMethod(BaseMethod):
             return self.fit(*training, spaces=spaces)
         self._members, self._widths = fitted._members, fitted._widths
         self._centred, self._training = fitted._centred, fitted._training
+        self._numbers = fitted._numbers
         self._check(self._widths)
-        self._bank = self._side_by_side(self._training)
+        self._settle()
         return self
+
+    def _settle(self) -> None:
+        """Find what the codes of new samples need of those of training."""
+        sketches, images = map(self._side_by_side, self._training)
+        self._groups = []
+        if self.composition.soft_links:
+            if self._numbers is None or not np.intersect1d(*self._numbers).size:
+                raise InputError(
+                    f"composition.soft_links={self.composition.soft_links} needs labels that "
+                    "occur in both modalities; use 0"
+                )
+            self._groups = list(group_codes((sketches, images), self._numbers))
+        rows = np.arange(len(sketches))
+        if len(rows) > MOST_IN_BANK:
+            rows = np.linspace(0, len(rows) - 1, MOST_IN_BANK).round().astype(np.int64)
+        self._bank = self._linked("sketch", sketches[rows])
+
+    def _linked(self, modality: Modality, codes: Floating) -> Floating:
+        """Codes (n, d) of unit norm, moved by soft links."""
+        weight = self.composition.soft_links
+        if not weight:
+            return codes
+        here = MODALITIES.index(modality)
+        own, other = self._groups[here], self._groups[1 - here]
+        target = soft_targets(codes, own, other, self.composition.link_temperature)
+        moved: Floating = unit_rows(codes + weight * target)
+        return moved * codes.any(axis=1, keepdims=True)
+
+    def _codes(self, modality: Modality, features: NDArray[Any]) -> Floating:
+        """Codes (n, d) of unit norm, not yet corrected for hubs."""
+        codes = self._side_by_side(self._codes_of_spaces(modality, np.asarray(features)))
+        return self._linked(modality, codes)
 
     def _learns_like(self, other: ComposedMethod) -> bool:
         """True if both learn the same from the same samples."""
@@ -288,13 +346,13 @@ class ComposedMethod(BaseMethod):
 
     def encode_sketches(self, features: NDArray[Any]) -> Floating:
         """Codes (n, d) of sketch features (n, m_s)."""
-        codes = self._side_by_side(self._codes_of_spaces("sketch", np.asarray(features)))
+        codes = self._codes("sketch", features)
         correction = self.composition.hubness
         return codes if correction == "none" else sketches_with_hubness(codes, correction)
 
     def encode_images(self, features: NDArray[Any]) -> Floating:
         """Codes (n, d) of image features (n, m_i)."""
-        codes = self._side_by_side(self._codes_of_spaces("image", np.asarray(features)))
+        codes = self._codes("image", features)
         chosen = self.composition
         if chosen.hubness == "none":
             return codes
@@ -314,6 +372,8 @@ class ComposedMethod(BaseMethod):
         if self._bank is None:
             raise NotFittedError("this method is not fitted yet; call fit")
         arrays = {"composition_widths": self._widths, "composition_bank": self._bank}
+        for modality, means in zip(MODALITIES, self._groups, strict=False):
+            arrays[f"{modality}_composition_groups"] = means
         for modality, preparation in zip(MODALITIES, self._centred, strict=True):
             found = preparation.to_arrays()
             arrays |= {f"composition_{modality}_{name}": array for name, array in found.items()}
@@ -333,6 +393,8 @@ class ComposedMethod(BaseMethod):
             return {name.removeprefix(prefix): rest.pop(name) for name in names}
 
         self._widths, self._bank = rest.pop("composition_widths"), rest.pop("composition_bank")
+        groups = [f"{modality}_composition_groups" for modality in MODALITIES]
+        self._groups = [rest.pop(name) for name in groups if name in rest]
         self._centred = [
             Preparation().from_arrays(take(f"composition_{modality}_")) for modality in MODALITIES
         ]
@@ -370,4 +432,5 @@ class ComposedMethod(BaseMethod):
         chosen = self.composition
         shares = [*chosen.shares(len(codes) - 1), chosen.centred_share]
         parts = [C * math.sqrt(s) for C, s in zip(codes, shares, strict=True) if s]
-        return np.concatenate(parts, axis=1).astype(codes[0].dtype, copy=False)
+        joined: Floating = np.concatenate(parts, axis=1)
+        return unit_rows(joined)

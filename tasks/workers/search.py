@@ -15,7 +15,7 @@ from cppcl.methods import make_method
 from cppcl.modality import MODALITIES
 from cppcl.selection.grid_search import Job, SearchData, score_by_name, score_job
 from storage import Recipe, Reference, Store, Writer
-from tasks.samples import open_curriculum
+from tasks.samples import open_curriculum, part_widths
 
 VERSION = "2"
 
@@ -103,6 +103,7 @@ def open_search_data(store: Store, inputs: Mapping[str, Reference]) -> SearchDat
                 folds.array(f"{modality}_labels"),
                 folds.array(f"{modality}_folds"),
                 curriculum,
+                part_widths(features),
             )
         )
     sketches, images = parts

@@ -10,12 +10,13 @@ from inspect import signature
 from typing import Any
 
 from cppcl.errors import InputError, ResumeError
+from cppcl.learning.composition import ComposedMethod, Widths
 from cppcl.learning.resuming import Round
 from cppcl.methods import Method, make_method
 from storage import Recipe, Store, Writer
 from tasks.cluster.jobs import send_event
 from tasks.progress import Progress, listening, log, logging_convergence, tell
-from tasks.samples import TrainingSamples
+from tasks.samples import TrainingSamples, part_widths
 
 TOPIC = "cppcl-training"
 """Of the events by which a worker tells progress; each is the fields of a `Progress`."""
@@ -65,10 +66,19 @@ class Training:
             *(s.curriculum(store, curricula) for s in self.samples),
         )
         method = self.method()
+        spaces = tuple(
+            part_widths(store.open(recipe.inputs[f"{s.modality}_features"])) for s in self.samples
+        )
         with logging_convergence(label):
             try:
                 model = fit_with_checkpoints(
-                    method, arguments, writer, stage=recipe.stage, label=label, show=show
+                    method,
+                    arguments,
+                    writer,
+                    spaces=(spaces[0], spaces[1]),
+                    stage=recipe.stage,
+                    label=label,
+                    show=show,
                 )
             except InputError as error:
                 raise InputError(f"{label}: {error}") from error
@@ -127,6 +137,7 @@ def fit_with_checkpoints(
     arguments: tuple[Any, ...],
     writer: Writer,
     *,
+    spaces: Widths,
     stage: str,
     label: str,
     show: Callable[[float], None] | None = None,
@@ -141,11 +152,15 @@ def fit_with_checkpoints(
         Positional arguments of its `fit`.
     writer : Writer
         Of the artifact that is made from it.
-    stage, what : str
+    spaces : pair of tuple of int
+        Columns of each space of the features, for a composed method.
+    stage, label : str
         What progress is told of.
     show : callable
         Told the share of rounds that are done, too.
     """
+    if isinstance(method, ComposedMethod):
+        return method.fit(*arguments, spaces=spaces)
     if not in_rounds(method):
         return method.fit(*arguments)
     fit: Callable[..., Method] = method.fit
@@ -163,8 +178,9 @@ def fit_with_checkpoints(
 
 
 def in_rounds(method: Method) -> bool:
-    """True if a method learns in rounds and can resume from one."""
-    return {"callback", "resume_from"} <= signature(method.fit).parameters.keys()
+    """True if a method, or the one that is composed, learns in rounds and can resume from one."""
+    one = method.make() if isinstance(method, ComposedMethod) else method
+    return {"callback", "resume_from"} <= signature(one.fit).parameters.keys()
 
 
 class Rounds:
