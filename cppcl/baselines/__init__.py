@@ -11,6 +11,7 @@ from cppcl.baselines.cdl import CDL
 from cppcl.baselines.dictionaries import JDL
 from cppcl.baselines.direct import CentredCosine, RawCosine
 from cppcl.baselines.eigensketch import Eigensketch
+from cppcl.baselines.infonce import InfoNCEHeads
 from cppcl.baselines.logistic import LogisticRegression
 from cppcl.baselines.pls import PLS
 from cppcl.baselines.scdl import SCDL
@@ -21,6 +22,7 @@ BASELINES: dict[str, type[Baseline]] = {
     "ridge_cca": RidgeCCA,
     "class_cca": ClassCCA,
     "logistic_regression": LogisticRegression,
+    "infonce_heads": InfoNCEHeads,
     "eigensketch": Eigensketch,
     "pls": PLS,
     "bilinear": Bilinear,

@@ -34,6 +34,27 @@ def to_numpy(array: Any) -> NDArray[Any]:
     return numpy
 
 
+def check_device_name(device: str) -> str:
+    """Return the name of a device that torch knows, whether or not this machine has it.
+
+    Raises
+    ------
+    InputError
+        For any other.
+    """
+    if device == "cpu":
+        return device
+    import torch
+
+    try:
+        torch.device(device)
+    except (RuntimeError, TypeError):
+        raise InputError(
+            f"device={device!r} is none that torch knows; use 'cpu', 'cuda' or 'cuda:1'"
+        ) from None
+    return device
+
+
 def check_device(device: str) -> str:
     """Return a device that this machine has.
 

@@ -13,7 +13,9 @@ from cppcl.methods import METHODS, make_method, method_class
 from cppcl.retrieval.metrics import evaluate
 
 FEW_ATOMS = {"n_atoms": 24, "n_rounds": 8, "alpha": 0.01}
-QUICK = dict.fromkeys(("cprl", "jdl", "scdl", "cdl"), FEW_ATOMS)
+QUICK = dict.fromkeys(("cprl", "jdl", "scdl", "cdl"), FEW_ATOMS) | {
+    "infonce_heads": {"width": 64, "dimension": 16, "epochs": 20, "batch_size": 16}
+}
 DIRECT = ("raw_cosine", "centred_cosine")
 SUPERVISED = tuple(name for name in METHODS if name not in DIRECT)
 methods = pytest.mark.parametrize("name", METHODS)

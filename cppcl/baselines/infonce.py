@@ -1,0 +1,270 @@
+"""Two-layer heads, one a modality, trained with InfoNCE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.baselines.base import LinkedBaseline, linear_codes
+from cppcl.baselines.links import Labels, Links
+from cppcl.errors import InputError
+from cppcl.learning.learner import training_memory
+from cppcl.learning.preparation import Floating
+from cppcl.modality import MODALITIES, Modality
+from cppcl.optim.devices import check_device, check_device_name, on_device, to_numpy
+from cppcl.validation import check_number
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+COPIES_OF_WEIGHTS = 6
+"""Weights, gradient, two moments of Adam, and room for a step."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InfoNCEHeads(LinkedBaseline):
+    r"""Heads of two layers, trained so that linked samples are closer than all others.
+
+    A sample's code is ``max(0, x U + u) W``, with weights of its modality. In a batch of b pairs,
+    with unit codes s and i, the loss is
+
+    ``-1/(2b) sum_p sum_q (P_pq log softmax_q(s_p . i_q / temperature)
+    + Q_pq log softmax_p(s_p . i_q / temperature))``,
+
+    where P are the links of the pairs' sketches with the pairs' images over their sums by row,
+    and Q over those by column: a sample has as many positives as samples of the batch that it is
+    linked with. Each epoch draws pairs anew, at least one for each linked sample. Where the
+    modalities have as many features, their heads start equal, and so from the cosine of features.
+
+    Parameters
+    ----------
+    width : int
+        Hidden units of a head.
+    dimension : int
+        Length of the codes.
+    temperature : float
+        The smaller, the more the nearest of the other samples count.
+    learning_rate : float
+        Of Adam at the start; it falls to zero along a cosine.
+    epochs : int
+        Passes over the pairs.
+    batch_size : int
+        Pairs of a batch, at most: those of an epoch are divided evenly.
+    weight_decay : float
+        What a step takes of the weights, relative to the learning rate.
+    dropout : float
+        Share of the hidden units that a batch leaves out, below 1.
+    device : str
+        Where training runs, such as 'cpu' or 'cuda'. Codes are always computed on the processor.
+    seed : int
+        Seed of first weights, pairs, batches and dropout: the same one gives the same bytes on
+        the processor.
+
+    Raises
+    ------
+    InputError
+        By `fit`, for a device that is not here, or a training that diverges.
+
+    Notes
+    -----
+    van den Oord, Li, Vinyals, "Representation learning with contrastive predictive coding", 2018;
+    symmetric as in Radford et al., "Learning transferable visual models from natural language
+    supervision", ICML 2021; with several positives as in Khosla et al., "Supervised contrastive
+    learning", NeurIPS 2020 (``L_out``). `history_` holds the mean loss of every epoch.
+    """
+
+    version: ClassVar[int] = 1
+
+    width: int = 512
+    dimension: int = 256
+    temperature: float = 0.1
+    learning_rate: float = 1e-3
+    epochs: int = 50
+    batch_size: int = 256
+    weight_decay: float = 1e-2
+    dropout: float = 0.2
+    device: str = "cpu"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_number("width", self.width, least=1, whole=True)
+        check_number("dimension", self.dimension, least=1, whole=True)
+        check_number("temperature", self.temperature, above=0)
+        check_number("learning_rate", self.learning_rate, above=0)
+        check_number("epochs", self.epochs, least=1, whole=True)
+        check_number("batch_size", self.batch_size, least=2, whole=True)
+        check_number("weight_decay", self.weight_decay, least=0)
+        check_number("dropout", self.dropout, least=0)
+        if self.dropout >= 1:
+            raise InputError(f"dropout={self.dropout!r} must be a number of at least 0, below 1")
+        check_device_name(self.device)
+        check_number("seed", self.seed, least=0, whole=True)
+        super().__post_init__()
+
+    @property
+    def uses_gpu(self) -> bool:
+        """True if the heads are trained on a GPU."""
+        return self.device != "cpu"
+
+    def memory(self, n_sketches: int, n_images: int, dimensions: tuple[int, int]) -> int:
+        """Bytes that `fit` needs at most, for features, weights and a batch."""
+        sketch, image = dimensions
+        values = n_sketches * sketch + n_images * image
+        weights = self.width * (sum(dimensions) + 2 * self.dimension + 2)
+        batch = self.batch_size * (sum(dimensions) + 8 * self.width + 8 * self.batch_size)
+        return training_memory(2 * values + COPIES_OF_WEIGHTS * weights + batch)
+
+    def _learn(
+        self,
+        sketches: Floating,
+        images: Floating,
+        sketch_labels: Labels,
+        image_labels: Labels,
+        links: Any,
+    ) -> dict[str, NDArray[Any]]:
+        check_device(self.device)
+        linked = self._links(sketch_labels, image_labels, links)
+        scales = [
+            scale_of(F, f"{modality}_features")
+            for modality, F in zip(MODALITIES, (sketches, images), strict=True)
+        ]
+        features = [
+            on_device((F * scale).astype(np.float32), self.device)
+            for F, scale in zip((sketches, images), scales, strict=True)
+        ]
+        heads, losses = self._trained(features, linked)
+        if not np.isfinite(losses).all():
+            raise InputError(
+                f"training diverged in epoch {int(np.argmin(np.isfinite(losses)))} with "
+                f"learning_rate={self.learning_rate!r} and temperature={self.temperature!r}; "
+                "use a smaller learning rate"
+            )
+        self.history_ = {"loss": losses}
+        dtype = np.result_type(sketches, images)
+        arrays: dict[str, NDArray[Any]] = {}
+        for modality, (U, u, W), scale in zip(MODALITIES, heads, scales, strict=True):
+            arrays[f"{modality}_hidden"] = (to_numpy(U) * scale).astype(dtype)
+            arrays[f"{modality}_bias"] = to_numpy(u).astype(dtype)
+            arrays[f"{modality}_output"] = to_numpy(W).astype(dtype)
+        return arrays
+
+    def _trained(
+        self, features: list[Tensor], links: Links
+    ) -> tuple[list[list[Tensor]], NDArray[np.float64]]:
+        """Weights of both heads, and the loss of each epoch."""
+        import torch
+
+        rng = np.random.default_rng(self.seed)
+        first = [first_weights(F.shape[1], self.width, self.dimension, rng) for F in features]
+        if features[0].shape[1] == features[1].shape[1]:
+            first[1] = [weights.copy() for weights in first[0]]
+        heads = [
+            [on_device(weights, self.device).requires_grad_() for weights in head]
+            for head in first
+        ]
+        optimizer = torch.optim.AdamW(
+            [weights for head in heads for weights in head],
+            lr=self.learning_rate,
+            weight_decay=self.weight_decay,
+            fused=True,
+        )
+        drawn = torch.Generator(self.device).manual_seed(self.seed)
+        losses = np.zeros(self.epochs)
+        for epoch in range(self.epochs):
+            pairs = np.stack(links.draw_pairs(rng))
+            pairs = pairs[:, rng.permutation(pairs.shape[1])]
+            batches = np.array_split(pairs, -(-pairs.shape[1] // self.batch_size), axis=1)
+            for number, batch in enumerate(batches):
+                progress = (epoch + number / len(batches)) / self.epochs
+                rate = self.learning_rate * (1 + np.cos(np.pi * progress)) / 2
+                optimizer.param_groups[0]["lr"] = rate
+                sketches, images = (
+                    self._unit_codes(F[on_device(rows, self.device)], head, drawn)
+                    for F, rows, head in zip(features, batch, heads, strict=True)
+                )
+                positives = on_device(links_of_pairs(links, batch), self.device)
+                loss = contrastive_loss(sketches, images, positives, self.temperature)
+                optimizer.zero_grad()
+                torch.autograd.backward(loss)
+                optimizer.step()
+                losses[epoch] += float(loss.detach()) * batch.shape[1] / pairs.shape[1]
+        return [[weights.detach() for weights in head] for head in heads], losses
+
+    def _unit_codes(self, rows: Tensor, head: list[Tensor], drawn: Any) -> Tensor:
+        import torch
+
+        U, u, W = head
+        hidden = torch.relu(torch.addmm(u, rows, U))
+        if self.dropout:
+            kept = torch.rand(hidden.shape, generator=drawn, device=hidden.device) >= self.dropout
+            hidden = hidden * kept / (1 - self.dropout)
+        return torch.nn.functional.normalize(hidden @ W, dim=1)
+
+    def _code(self, modality: Modality, prepared: Floating) -> Floating:
+        U, u, W = (self._fitted(f"{modality}_{name}") for name in ("hidden", "bias", "output"))
+        hidden = linear_codes(prepared, np.zeros(len(U)), U) + u.astype(prepared.dtype, copy=False)
+        return linear_codes(np.maximum(hidden, 0), np.zeros(len(W)), W)
+
+
+def scale_of(features: Floating, name: str) -> float:
+    """Factor that gives prepared features (n, m) entries whose mean square is 1.
+
+    Raises
+    ------
+    InputError
+        If all are zero; `name` is what it calls them.
+    """
+    mean_square = float(np.mean(np.square(features, dtype=np.float64)))
+    if not mean_square:
+        raise InputError(
+            f"{name}: all {len(features)} rows are alike, so nothing tells samples apart; give "
+            "features that differ"
+        )
+    return 1 / float(np.sqrt(mean_square))
+
+
+def first_weights(
+    n_features: int, width: int, dimension: int, rng: np.random.Generator
+) -> list[NDArray[np.float32]]:
+    """Weights (m, width) and (width, dimension) of He et al. (ICCV 2015), and a bias of zeros."""
+    hidden = rng.normal(scale=(2 / n_features) ** 0.5, size=(n_features, width))
+    output = rng.normal(scale=width**-0.5, size=(width, dimension))
+    return [
+        hidden.astype(np.float32),
+        np.zeros(width, dtype=np.float32),
+        output.astype(np.float32),
+    ]
+
+
+def links_of_pairs(links: Links, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Links (b, b) of the sketches of pairs (2, b) with their images."""
+    sketches, images = pairs
+    weights = links.left[sketches] @ links.right[images].T
+    dense: NDArray[np.float32] = weights.toarray().astype(np.float32)
+    return dense
+
+
+def contrastive_loss(
+    sketches: Tensor, images: Tensor, positives: Tensor, temperature: float
+) -> Tensor:
+    """Symmetric InfoNCE of unit codes (b, d) with several positives, a mean over the pairs.
+
+    Parameters
+    ----------
+    sketches, images : Tensor, (b, d)
+        Unit codes of pairs.
+    positives : Tensor, (b, b)
+        Weights of the links of sketches with images; no row or column is all zero.
+    temperature : float
+        Of the softmax.
+    """
+    similarities = sketches @ images.T / temperature
+    of_sketches = positives / positives.sum(dim=1, keepdim=True)
+    of_images = positives / positives.sum(dim=0, keepdim=True)
+    agreement = of_sketches * similarities.log_softmax(dim=1) + of_images * (
+        similarities.log_softmax(dim=0)
+    )
+    return -agreement.sum() / (2 * len(sketches))
