@@ -6,7 +6,6 @@ import hashlib
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features.base import Picture
+from cppcl.features.networks.onnx_runtime import last_output
 
 Detector = Callable[[NDArray[np.float32]], NDArray[Any]]
 
@@ -39,7 +39,7 @@ def contour_map(picture: Picture, path: Path) -> NDArray[np.float32]:
     Raises
     ------
     DataUnavailableError
-        There is no such file, or onnxruntime is not installed.
+        There is no such file.
     InputError
         The file cannot be read, fails on the picture, or returns anything else.
     """
@@ -86,11 +86,8 @@ def _require(path: Path) -> None:
 @lru_cache(maxsize=2)
 def _loaded(path: Path, state: tuple[int, int]) -> Detector:
     """Load a file; `state` changes when the file does."""
-    load = _torchscript if path.suffix == ".pt" else _onnx
     try:
-        return load(path)
-    except DataUnavailableError:
-        raise
+        return _torchscript(path) if path.suffix == ".pt" else last_output(str(path))
     except Exception as error:  # both readers raise almost anything on a damaged file
         raise InputError(
             f"option contours={str(path)!r} cannot be read as a network: {_in_short(error)}"
@@ -111,23 +108,6 @@ def _torchscript(path: Path) -> Detector:
         while isinstance(output, list | tuple):
             output = output[-1]
         return np.asarray(output.float())
-
-    return detect
-
-
-def _onnx(path: Path) -> Detector:
-    try:
-        onnxruntime = import_module("onnxruntime")
-    except ImportError as error:
-        raise DataUnavailableError(
-            f"option contours={str(path)!r} needs the package onnxruntime; install it with "
-            "pip install 'cppcl[contours]'"
-        ) from error
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    name = session.get_inputs()[0].name
-
-    def detect(values: NDArray[np.float32]) -> NDArray[Any]:
-        return np.asarray(session.run(None, {name: values})[-1])
 
     return detect
 

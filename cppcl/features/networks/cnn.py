@@ -25,6 +25,7 @@ from cppcl.features.networks.loading import (
     output_dimension,
     pool,
 )
+from cppcl.features.networks.onnx_runtime import through_onnx_runtime
 from cppcl.features.networks.packaged import PACKAGED
 from cppcl.features.networks.weights import FORMATS, weights_identity
 from cppcl.features.principal import principal_components
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 LARGE_NETWORK = 768 * MIB
 """Weights of a network beyond the packaged ones, twice while they are loaded."""
+N_KEPT = 3
+"""Networks that a process keeps loaded."""
 MICRO_BATCH = {"cpu": 1, "cuda": 32}
 """Pictures that pass through the network together; half of them, and so on, where the GPU has no
 memory for that.
@@ -113,7 +116,7 @@ class Cnn(LearningExtractor):
     """
 
     name: ClassVar[str] = "cnn"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     device: ClassVar[Literal["cpu", "gpu"]] = "gpu"
     libraries: ClassVar[int] = 704 * MIB  # with PyTorch and a small network
     learns: ClassVar[bool] = False  # of an extractor with n_components it is true
@@ -282,7 +285,9 @@ class Cnn(LearningExtractor):
         inputs = batch.to(
             device=device,
             dtype=getattr(torch, self.precision),
-            memory_format=torch.channels_last,
+            memory_format=(
+                torch.channels_last if network.channels_last else torch.contiguous_format
+            ),
             non_blocking=True,
         )
         features = self._pooled(network.run(inputs))
@@ -365,13 +370,16 @@ def _state(path: Path | None) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=N_KEPT)
 def _loaded(
     target: NetworkNode, path: Path | None, state: tuple[int, int], device: str, precision: str
 ) -> Network:
     import torch
 
     loaded = load_network(target, path)
+    if device == "cpu" and precision == "float32" and target.is_whole_packaged:
+        return through_onnx_runtime(loaded)
+    assert loaded.module is not None
     loaded.module.to(  # type: ignore[call-overload]
         device=device, dtype=getattr(torch, precision), memory_format=torch.channels_last
     )

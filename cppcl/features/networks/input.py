@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from os import cpu_count
 from typing import TYPE_CHECKING, Literal
 
@@ -83,13 +84,21 @@ def prepare(
         image = image.resize((size, size), resampling)
     else:
         image = _middle(Image.fromarray(np.ascontiguousarray(picture)), preprocessing, resampling)
-    values = np.asarray(image, dtype=np.float32) / np.float32(255)
-    mean = np.array(preprocessing.mean, dtype=np.float32)
-    std = np.array(preprocessing.std, dtype=np.float32)
-    values = (values - mean) / std
-    if preprocessing.channels == "bgr":
-        values = values[..., ::-1]
-    return np.ascontiguousarray(values.transpose(2, 0, 1))
+    pixels = np.asarray(image)
+    values = np.empty((3, size, size), dtype=np.float32)
+    order = (0, 1, 2) if preprocessing.channels == "rgb" else (2, 1, 0)
+    tables = _normalised(preprocessing.mean, preprocessing.std)
+    for channel, values_of_channel in zip(order, values, strict=True):
+        np.take(tables[channel], pixels[..., channel], out=values_of_channel, mode="clip")
+    return values
+
+
+@lru_cache
+def _normalised(mean: tuple[float, ...], std: tuple[float, ...]) -> NDArray[np.float32]:
+    """What each of 256 values becomes in each channel, (3, 256): faster than to compute it."""
+    values = np.arange(256, dtype=np.float32) / np.float32(255)
+    shift, scale = (np.array(given, dtype=np.float32)[:, None] for given in (mean, std))
+    return (values - shift) / scale
 
 
 def _middle(image: Image, preprocessing: Preprocessing, resampling: Resampling) -> Image:

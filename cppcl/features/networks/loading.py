@@ -84,6 +84,11 @@ class NetworkNode:
         return package if slash and package in EXTRAS else "torchvision"
 
     @property
+    def is_whole_packaged(self) -> bool:
+        """True if it is a packaged network as far as its last convolution."""
+        return self.kind == "packaged" and self.node is None
+
+    @property
     def needs_weights(self) -> bool:
         """True if the user must give a weights file."""
         return self.kind not in ("packaged", "torchvision")
@@ -108,15 +113,18 @@ class Network:
     ----------
     run : callable
         From a (n, 3, size, size) float32 tensor to the output of the node.
-    module : torch.nn.Module
-        The module, in evaluation mode.
+    module : torch.nn.Module or None
+        The module, in evaluation mode; None where `run` holds the weights itself.
     preprocessing : Preprocessing
         How pictures become its input.
+    channels_last : bool
+        True if `run` is faster where the channels of a pixel lie side by side.
     """
 
     run: Callable[[torch.Tensor], torch.Tensor]
-    module: torch.nn.Module
+    module: torch.nn.Module | None
     preprocessing: Preprocessing
+    channels_last: bool = True
 
 
 class _NodeReached(Exception):  # noqa: N818 - it carries a result, it is no error
