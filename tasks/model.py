@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,12 @@ from cppcl.errors import InputError, PictureError
 from cppcl.features import Extractor
 from cppcl.pictures.decoding import Picture, decode_picture
 from cppcl.retrieval.exact import nearest
-from storage import Artifact, Reference
+from storage import Reference
+from tasks.drawings import drawings_of
 from tasks.lineage import Lineage
 from tasks.samples import Pictures, gallery_rows, open_pictures
 from tasks.stages.train import open_method
-from tasks.workers.extractors import ExtractorSpec
+from tasks.workers.extractors import ExtractorSpec, extractor_of
 from tasks.workspace import Workspace
 
 
@@ -80,6 +80,7 @@ class Model:
         spec = extractor_of(self.workspace.store.open(self.lineage.features["sketch"]))
         sketch = read_sketch(picture, spec.longest_side, photograph=photograph)
         extractor = picture_extractor(spec, self.workspace)
+        sketch = drawings_of(self.workspace, self.lineage).prepared(sketch)
         code = self.method.encode_sketches(extractor.transform([sketch]))
         if not code.any():
             hint = self.method.zero_codes_hint
@@ -119,17 +120,6 @@ def read_sketch(file: Path, longest_side: int, *, photograph: bool = False) -> P
 
     seen = decode_picture(file, longest_side=WORKING_SIDE)
     return clean_photograph(seen, longest_side=longest_side, name=str(file))
-
-
-def extractor_of(features: Artifact) -> ExtractorSpec:
-    """Extractor that made an `extract` artifact."""
-    parameters = features.parameters
-    return ExtractorSpec(
-        parameters["extractor"],
-        json.dumps(features.run["notes"]["options"], sort_keys=True),
-        parameters["longest_side"],
-        features.inputs.get("learned"),
-    )
 
 
 def picture_extractor(spec: ExtractorSpec, workspace: Workspace) -> Extractor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -13,18 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.table import SampleTable
-from cppcl.errors import InputError, PictureError
+from cppcl.errors import InputError
 from cppcl.modality import Modality
-from cppcl.pictures.decoding import Picture, read_sample
+from cppcl.pictures.decoding import Picture
+from cppcl.pictures.form import Form
 from cppcl.retrieval.gallery import Gallery
 from deployments.serve.closeness import Closeness, answers, separate
-from deployments.serve.look import Look, look_of
 from deployments.web.pictures import PictureFile, PictureReader
 from storage import Artifact, Recipe, Reference, Store
+from tasks.drawings import Drawings, drawings_of
 from tasks.lineage import Lineage
-from tasks.model import Model, extractor_of
+from tasks.model import Model
 from tasks.samples import gallery_rows, open_pictures, open_split, targets, usable_rows
 from tasks.stages import encode
+from tasks.workers.extractors import extractor_of
 from tasks.workspace import Workspace
 
 PictureRow = tuple[Modality, int]
@@ -33,8 +34,6 @@ PictureRow = tuple[Modality, int]
 THUMBNAIL = 256
 LARGE = 1024
 N_EXAMPLES = 60
-N_MEASURED = 40
-"""Sketches whose look is measured."""
 N_CALIBRATING = 500
 """Most sketches from which it is found what close means."""
 
@@ -68,8 +67,8 @@ class ServedModel:
 
     Attributes
     ----------
-    look : Look
-        Of the sketches that it learned from.
+    drawings : Drawings
+        What drawings should look like.
     closeness : Closeness
         Which similarity is close.
     examples : list of int
@@ -127,8 +126,7 @@ class ServedModel:
         self._sketch_labels: dict[int, str] = {
             r: sketches.table.labels[sketch_rows[r]] for r in self.examples
         }
-        measured = [sketches.table.paths[sketch_rows[r]] for r in shuffled[:N_MEASURED]]
-        self.look: Look = look_of(readable(sketches.root, measured, self._spec.longest_side))
+        self.drawings: Drawings = drawings_of(workspace, lineage)
         shown: dict[Modality, tuple[SampleTable, Path]] = {
             "sketch": (sketches.table, sketches.root),
             "image": (self.table, model.pictures.root),
@@ -154,6 +152,11 @@ class ServedModel:
         return len(self._rows)
 
     @property
+    def look(self) -> Form:
+        """Of the sketches that it learned from."""
+        return self.drawings.form
+
+    @property
     def longest_side(self) -> int:
         """Pixels to which queries are reduced."""
         return self._spec.longest_side
@@ -165,8 +168,9 @@ class ServedModel:
     def by_picture(self, picture: Picture, k: int) -> list[Found]:
         """Nearest pictures to a sketch, best first; none where its code is all zero."""
         # Neither extractors nor learners promise to be used by several threads at once.
+        prepared = self.drawings.prepared(picture)
         with self._lock:
-            code = self._method.encode_sketches(self._extractor.transform([picture]))
+            code = self._method.encode_sketches(self._extractor.transform([prepared]))
         return self._nearest(code, k)
 
     def by_example(self, row: int, k: int) -> list[Found]:
@@ -242,12 +246,3 @@ def calibrate(
         metric=metric,
     )
     return separate(right, wrong)
-
-
-def readable(root: Path, paths: list[str], longest_side: int) -> Iterator[Picture]:
-    """Decode pictures; those that are gone or damaged meanwhile are passed over."""
-    for path in paths:
-        try:
-            yield read_sample(root, path, longest_side=longest_side)
-        except (PictureError, OSError):
-            continue

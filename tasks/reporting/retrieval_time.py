@@ -11,11 +11,11 @@ import numpy as np
 from cppcl.retrieval.gallery import Gallery
 from storage import Recipe, Reference, Writer
 from tasks.lineage import Lineage
-from tasks.model import extractor_of
 from tasks.reporting.report import picture_reader
 from tasks.samples import open_pictures, open_split, test_rows, usable_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.train import open_method
+from tasks.workers.extractors import extractor_of
 from tasks.workspace import Workspace
 
 VERSION = "3"

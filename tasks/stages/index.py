@@ -15,13 +15,14 @@ from cppcl.errors import DataUnavailableError, InputError
 from storage import Reference
 from storage.files import locked
 from tasks.lineage import Lineage
-from tasks.model import extractor_of, picture_extractor
+from tasks.model import picture_extractor
 from tasks.progress import log
 from tasks.samples import open_pictures
 from tasks.stages.contract import StageResult
 from tasks.stages.encode import encode_features
 from tasks.stages.extract import extract_features
 from tasks.stages.fetch import publish_table
+from tasks.workers.extractors import extractor_of
 from tasks.workspace import STAMP, Workspace
 
 TRIES = 3

@@ -18,7 +18,7 @@ from cppcl.errors import CppclError, DataUnavailableError, InputError
 from cppcl.features import make_extractor
 from cppcl.features.base import Extractor, Picture
 from cppcl.pictures.decoding import read_sample
-from storage import Reference, Store
+from storage import Artifact, Reference, Store
 
 LEARNED = "learned."
 """Prefix of the arrays of a `learn` artifact."""
@@ -63,6 +63,17 @@ class ExtractorSpec:
             What was learned belongs to other options.
         """
         return _extractor(self.name, self.options, self.learned, store)
+
+
+def extractor_of(features: Artifact) -> ExtractorSpec:
+    """Extractor that made an `extract` artifact."""
+    parameters = features.parameters
+    return ExtractorSpec(
+        parameters["extractor"],
+        json.dumps(features.run["notes"]["options"], sort_keys=True),
+        parameters["longest_side"],
+        features.inputs.get("learned"),
+    )
 
 
 @lru_cache(maxsize=4)

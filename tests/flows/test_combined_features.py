@@ -15,8 +15,8 @@ from flows.configuration.experiment import Experiment
 from flows.configuration.load import load_experiment, option_paths
 from flows.selection import Selection
 from storage import Store
-from tasks.model import extractor_of
 from tasks.samples import open_pictures, usable_rows
+from tasks.workers.extractors import extractor_of
 
 NUMBERS = {"n_keyshapes": 6, "n_nearest": 2, "blocks": 2}
 PIXELS = {"size": [8, 8]}

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.features.base import Picture
-from cppcl.features.contours.strokes import STROKE_LEVEL, normalised_strokes, stroke_mask
+from cppcl.features.contours.strokes import STROKE_LEVEL, normalised_strokes
 from cppcl.pictures.decoding import to_gray
+from cppcl.pictures.strokes import stroke_mask
 from cppcl.validation import check_number, suggestion
 
 CONTOURS = ("strokes", "canny")

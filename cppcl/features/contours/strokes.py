@@ -6,26 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.features.base import Picture
-from cppcl.pictures.decoding import to_gray
+from cppcl.pictures.strokes import stroke_mask
 
 STROKE_LEVEL = 1 - 150 / 255
 """Share of a pixel that a stroke must cover to mark it."""
-
-
-def stroke_mask(picture: Picture) -> NDArray[np.bool_]:
-    """Dark pixels of a picture, by Otsu's threshold; none in a picture of one grey value.
-
-    Returns
-    -------
-    (H, W) bool array
-    """
-    gray = np.rint(to_gray(picture) * 255).astype(np.uint8)
-    if gray.min() == gray.max():
-        return np.zeros(gray.shape, dtype=np.bool_)
-    from skimage.filters import threshold_otsu
-
-    mask: NDArray[np.bool_] = gray <= threshold_otsu(gray)  # type: ignore[no-untyped-call]
-    return mask
 
 
 def normalised_strokes(

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cppcl.features import EXTRACTORS, make_extractor, timing
-from cppcl.features.contours.strokes import stroke_mask
 from cppcl.features.timing import as_if_learned, example, milliseconds
+from cppcl.pictures.strokes import stroke_mask
 
 
 class Describes:

@@ -1,4 +1,4 @@
-"""Models in memory: what close means, how sketches look, and newer ones while it runs."""
+"""Models in memory: what close means, and newer ones while it runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image, ImageDraw
+from PIL import Image
 from scipy.stats import ks_2samp
 
 from cppcl.errors import InputError
 from deployments.serve.app import make_app
 from deployments.serve.closeness import LEVEL, answers, separate
 from deployments.serve.live import AGAIN_SECONDS, CHECK_SECONDS, Live
-from deployments.serve.look import Look, look_of
 from deployments.serve.served_model import ServedModel
 from deployments.serve.work import WorkQueue
 from deployments.web import pictures as module
@@ -102,30 +101,6 @@ class TestCloseness:
         assert (found.n_right, found.n_wrong) == (best.sum(), len(rows))
         expected = separate(scores.max(axis=1)[best], wrong)
         assert found.threshold == pytest.approx(expected.threshold, abs=1e-6)
-
-
-class TestLook:
-    @pytest.mark.parametrize("width", [3, 4, 9])
-    @pytest.mark.parametrize("place", [(20, 30, 180, 90), (0, 0, 199, 159)])
-    def test_lines_and_boxes_are_measured(self, width, place):
-        image = Image.new("RGB", (200, 160), "white")
-        ImageDraw.Draw(image).rectangle(place, outline="black", width=width)
-        look = look_of([np.asarray(image)])
-        left, top, right, bottom = place
-        assert (look.width, look.height) == (200, 160)
-        assert look.line == pytest.approx(width / 200, abs=0.51 / 200)
-        assert look.extent == max((right + 1 - left) / 200, (bottom + 1 - top) / 160)
-        middle = ((left + right + 1) / 400, (top + bottom + 1) / 320)
-        assert look.centre == pytest.approx(middle)
-
-    def test_medians_count_and_pictures_of_one_colour_do_not(self):
-        pictures = [np.full((90, 90, 3), 255, np.uint8)] * 5
-        assert look_of(pictures) == Look()
-        for width in (2, 4, 10):
-            drawn = np.full((90, 90, 3), 255, np.uint8)
-            drawn[20:70, 40 : 40 + width] = 0
-            pictures.append(drawn)
-        assert look_of(pictures).line == pytest.approx(4 / 90, abs=0.51 / 90)
 
 
 def set_event() -> Event:

@@ -2,7 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cppcl.features.contours.strokes import normalised_strokes, stroke_mask
+from cppcl.features.contours.strokes import normalised_strokes
+from cppcl.pictures.strokes import stroke_mask
 
 
 def _picture(mask: np.ndarray, dark: int = 0, light: int = 255) -> np.ndarray:

@@ -1,0 +1,139 @@
+"""Whether drawings are brought to the form of a model's sketches: stored once it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cppcl.errors import PictureError
+from cppcl.pictures import form as forms
+from cppcl.pictures.decoding import Picture, read_sample
+from cppcl.pictures.form import Form, form_of
+from cppcl.pictures.jitter import jittered
+from cppcl.retrieval.exact import nearest
+from storage import Recipe, Writer
+from tasks.lineage import Lineage
+from tasks.samples import open_pictures, open_split, targets, usable_rows
+from tasks.stages.train import open_method
+from tasks.workers.extractors import extractor_of
+from tasks.workspace import Workspace
+
+VERSION = "1"
+N_MEASURED = 40
+"""Sketches whose form is measured."""
+N_TRIED = 100
+"""Sketches that are tried as they are and in that form."""
+N_PICTURES = 2000
+"""Most pictures among which they search."""
+
+
+@dataclass(frozen=True)
+class Drawings:
+    """What a drawing should look like before features are computed from it.
+
+    Attributes
+    ----------
+    form : Form
+        Of the sketches that the model learned from.
+    n_tried : int
+        Jittered training sketches.
+    as_they_are, in_form : float
+        Mean reciprocal rank of their first right picture, as they were and in that form.
+    """
+
+    form: Form
+    n_tried: int
+    as_they_are: float
+    in_form: float
+
+    @property
+    def helps(self) -> bool:
+        """True if jittered training sketches found more in that form than as they were."""
+        return self.in_form > self.as_they_are
+
+    def prepared(self, picture: Picture) -> Picture:
+        """A drawing in the form, if that helps."""
+        return forms.in_form(picture, self.form) if self.helps else picture
+
+
+def drawings_of(workspace: Workspace, lineage: Lineage) -> Drawings:
+    """Find in the store, or find out and store, what drawings should look like for a model.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    lineage : Lineage
+        The model.
+    """
+    recipe = Recipe("drawings", VERSION, {}, {"model": lineage.training.reference})
+
+    def create(writer: Writer) -> None:
+        writer.put_json("drawings.json", asdict(tried(workspace, lineage)))
+
+    artifact = workspace.store.get_or_create(recipe, create).artifact
+    stored = artifact.json("drawings.json")
+    form = stored.pop("form")
+    return Drawings(Form(**form | {"centre": tuple(form["centre"])}), **stored)
+
+
+def tried(workspace: Workspace, lineage: Lineage) -> Drawings:
+    """Measure training sketches, and search with some of them, jittered.
+
+    Only training rows take part. As the model knows these sketches, more of them are right than
+    of new ones; both ways to search gain by that alike.
+    """
+    store = workspace.store
+    pictures = open_pictures(store, lineage.table)
+    split = open_split(store, lineage.split)
+    features = {m: store.open(reference) for m, reference in lineage.features.items()}
+    usable = {m: usable_rows(artifact) for m, artifact in features.items()}
+    sketches, images = (
+        rows[usable[m][rows]]
+        for m, rows in (("sketch", split.train_sketches), ("image", split.train_images))
+    )
+    rng = np.random.default_rng(0)
+    # A method that does not learn has no training rows: any sketch does.
+    sketches = rng.permutation(sketches if len(sketches) else np.flatnonzero(usable["sketch"]))
+    images = rng.permutation(images if len(images) else np.flatnonzero(usable["image"]))
+    images = np.sort(images[:N_PICTURES])
+    spec = extractor_of(features["sketch"])
+    table, target = pictures.table, lineage.training.parameters["target"]
+    at = table.rows("sketch")
+    seen = {
+        row: picture
+        for row in sketches[:N_TRIED].tolist()
+        for picture in readable(pictures.root, [table.paths[at[row]]], spec.longest_side)
+    }
+    form = form_of([*seen.values()][:N_MEASURED])
+    drawn = [jittered(picture, form, rng) for picture in seen.values()]
+    scores = [0.0, 0.0]
+    if drawn and len(images):
+        method, extractor = (
+            open_method(store, lineage.training.reference),
+            spec.make(str(store.root)),
+        )
+        gallery = method.encode_images(features["image"].rows("features", images))
+        asked = targets(table, "sketch", target, np.array([*seen]))
+        there = targets(table, "image", target, images)
+        metric: Any = workspace.metric_of(lineage.training.reference)
+        for k, given in enumerate((drawn, [forms.in_form(d, form) for d in drawn])):
+            codes = method.encode_sketches(extractor.transform(given))
+            found, _ = nearest(codes, gallery, len(images), metric=metric)
+            is_right = there[found] == asked[:, None]
+            ranks = np.where(is_right.any(axis=1), 1 + is_right.argmax(axis=1), np.inf)
+            scores[k] = float(np.mean(1 / ranks))
+    return Drawings(form, len(drawn), *scores)
+
+
+def readable(root: Path, paths: list[str], longest_side: int) -> Iterator[Picture]:
+    """Decode pictures; those that are gone or damaged meanwhile are passed over."""
+    for path in paths:
+        try:
+            yield read_sample(root, path, longest_side=longest_side)
+        except (PictureError, OSError):
+            continue

@@ -1,0 +1,66 @@
+"""Whether drawings are brought to the form of the training sketches: tried, stored and used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cppcl.pictures import form as forms
+from cppcl.pictures.decoding import decode_picture
+from tasks import drawings as module
+from tasks.drawings import Drawings, drawings_of
+from tasks.model import Model
+from tasks.samples import open_split
+from tasks.workspace import Workspace
+
+pytestmark = pytest.mark.usefixtures("inline_blocks")
+
+
+@pytest.fixture
+def model(finished_run: Any, tmp_path: Path) -> Model:
+    place: Workspace = finished_run.copy(tmp_path / "copy")
+    return Model(place, place.find_model("tiny"))
+
+
+def test_it_is_found_out_once_from_training_sketches_alone(model, monkeypatch):
+    read = []
+    sample = module.read_sample
+
+    def reading(root: Path, path: str, **options: Any) -> Any:
+        read.append(path)
+        return sample(root, path, **options)
+
+    monkeypatch.setattr(module, "read_sample", reading)
+    found = drawings_of(model.workspace, model.lineage)
+    table, split = model.pictures.table, open_split(model.workspace.store, model.lineage.split)
+    paths = np.array(table.column("paths", "sketch"))
+    assert sorted(read) == sorted(paths[split.train_sketches])
+    assert found.n_tried == len(read)
+    assert 0 < found.as_they_are <= 1
+    pictures = [decode_picture(model.pictures.root / path, longest_side=40) for path in read]
+    assert found.form == forms.form_of(pictures)
+    read.clear()
+    assert drawings_of(model.workspace, model.lineage) == found
+    assert not read
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_a_search_uses_the_form_where_it_helps(model, tmp_path, monkeypatch, helps):
+    drawn = np.full((40, 40, 3), 255, np.uint8)
+    drawn[2:12, 3] = drawn[2:12, 12] = drawn[2, 3:12] = drawn[12, 3:13] = 0
+    Image.fromarray(drawn).save(tmp_path / "small.png")
+    form = forms.Form(40, 40, 0.06, 0.8)
+    found = Drawings(form, 9, 0.5, 0.6 if helps else 0.5)
+    monkeypatch.setattr("tasks.model.drawings_of", lambda *_: found)
+    seen: list[Any] = []
+    encode = model.method.encode_sketches
+    monkeypatch.setattr(model.method, "encode_sketches", lambda f: seen.append(f) or encode(f))
+    model.search(tmp_path / "small.png", 1)
+    monkeypatch.setattr("tasks.model.drawings_of", lambda *_: Drawings(form, 9, 0.5, 0.5))
+    Image.fromarray(forms.in_form(drawn, form)).save(tmp_path / "formed.png")
+    model.search(tmp_path / "formed.png", 1)
+    assert np.array_equal(seen[0], seen[1]) == helps
