@@ -1,5 +1,6 @@
 """Train on one folder, ask on another: the whole chain, what it shows, and what is refused."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,25 @@ def test_a_part_that_is_no_good_is_named(
             options=data.arguments(),
             key_parameters=data.key_parameters(),
         )
+
+
+def test_a_moved_part_is_the_same_data(folders, configure, workspace, tmp_path):
+    def fetch(**changes: Path) -> Any:
+        data = Experiment.model_validate(configure({**folders, **changes})).dataset
+        return fetch_data(
+            workspace=workspace,
+            name=data.registered_name,
+            options=data.arguments(),
+            key_parameters=data.key_parameters(),
+        ).reference
+
+    first = fetch()
+    moved = shutil.copytree(folders["test_on"], tmp_path / "moved")
+    assert fetch(test_on=moved) == first
+    pictures = open_pictures(workspace.store, first)
+    assert (pictures.root / "test_on").resolve() == moved.resolve()
+    swapped = dict(zip(folders, reversed(folders.values()), strict=True))
+    assert fetch(**swapped) != first
 
 
 def test_paths_and_overrides_of_both(configure, tmp_path, monkeypatch):
