@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from prefect import Task
 
 from cppcl.curriculum.annotation.simulated import ANNOTATOR
+from cppcl.errors import InputError
 from cppcl.learning.estimator import merged
 from cppcl.modality import MODALITIES, Modality
 from flows.configuration.experiment import Experiment, Protocol
@@ -18,6 +19,7 @@ from flows.selection import Selection
 from storage import Recipe, Reference, canonical_json
 from tasks.cluster.kinds import ClusterOptions
 from tasks.cluster.session import Cluster, cluster_session
+from tasks.progress import log
 from tasks.reporting.report import render_report
 from tasks.stages.build_curricula import build_curricula
 from tasks.stages.encode import encode
@@ -117,10 +119,12 @@ class Chain:
                     for split, pictures in zip(splits, extracted, strict=True)
                     for fit in self.fits_of(split, table, pictures)
                 ]
+                fits = self.without_refused(fits)
                 models = self.train(fits) if runs("train") else []
             if runs("encode"):
                 for fit, model in zip(fits, models, strict=True):
                     self.score(fit, model)
+            self.record.put_chosen_first(self.workspace.store)
         if runs("report"):
             self.stage(
                 "report",
@@ -301,22 +305,30 @@ class Chain:
             chosen = pictures.features[options.features]
             features = {f"{modality}_features": found for modality, found in chosen.items()}
             metric = options.metric or self.experiment.evaluation.metric
-            if options.tune and runs("tune"):
-                tuning = self.stage(
-                    "tune",
-                    tune,
-                    **samples,
-                    **features,
-                    curricula=curricula,
-                    method=options.registered_name,
-                    options=arguments,
-                    grid=options.tune,
-                    metric=metric,
-                    **self.experiment.tuning.search_options(protocol),
-                    label=label,
-                )
+            if (options.tune or self.experiment.tuning.choose) and runs("tune"):
+                try:
+                    tuning = self.stage(
+                        "tune",
+                        tune,
+                        **samples,
+                        **features,
+                        curricula=curricula,
+                        method=options.registered_name,
+                        options=arguments,
+                        grid=options.tune or {},
+                        metric=metric,
+                        **self.experiment.tuning.search_options(protocol),
+                        label=label,
+                    )
+                except InputError as error:
+                    if not self.experiment.tuning.choose:
+                        raise
+                    self.record.leave_out(name, method, error)
+                    continue
                 self.record.add_tuning(name, method, tuning)
                 arguments = merged(arguments, best_options(self.workspace.store, tuning))
+                if not options.tune:
+                    tuning = None
             training = training_recipe(
                 **samples,
                 **features,
@@ -326,6 +338,23 @@ class Chain:
                 tuning=tuning,
             )
             yield Fit(name, method, label, training, samples, features, metric)
+
+    def without_refused(self, fits: list[Fit]) -> list[Fit]:
+        """Leave out methods that refused the data of a split, in the whole protocol.
+
+        Raises
+        ------
+        InputError
+            If no method of a protocol is left.
+        """
+        for protocol, refused in self.record.left_out.items():
+            for method, error in refused.items():
+                log(f"{protocol}: {method} is left out, as it refuses the data: {error}")
+            if refused.keys() >= self.experiment.protocols[protocol].methods.keys():
+                raise next(iter(refused.values()))
+        return [
+            fit for fit in fits if fit.method not in self.record.left_out.get(fit.protocol, {})
+        ]
 
     def train(self, fits: list[Fit]) -> list[Reference]:
         """Train every method on every split, on the cluster where that is faster."""

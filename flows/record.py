@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import resource
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cppcl.errors import InputError
 from cppcl.report.comparisons import COMPARISONS
 from cppcl.retrieval.metrics import summarise
 from storage import Reference, Store
+from tasks.lineage import Lineage
 from tasks.reporting.report import training_of
 from tasks.stages.contract import StageResult
 from tasks.stages.names import STAGES
@@ -29,6 +32,7 @@ class RunRecord:
     results: dict[str, list[StageResult]] = field(default_factory=dict)
     scores: dict[str, dict[str, list[Reference]]] = field(default_factory=dict)
     tunings: dict[str, dict[str, list[Reference]]] = field(default_factory=dict)
+    left_out: dict[str, dict[str, InputError]] = field(default_factory=dict)
 
     def add(self, result: StageResult) -> Reference:
         """Note a stage's result and return its reference."""
@@ -42,6 +46,29 @@ class RunRecord:
     def add_tuning(self, protocol: str, method: str, tuning: Reference) -> None:
         """Note which protocol and method a search belongs to."""
         self.tunings.setdefault(protocol, {}).setdefault(method, []).append(tuning)
+
+    def leave_out(self, protocol: str, method: str, error: InputError) -> None:
+        """Note that a method refuses the data of a split; what it did on others is dropped."""
+        self.left_out.setdefault(protocol, {}).setdefault(method, error)
+        self.tunings.get(protocol, {}).pop(method, None)
+
+    def chosen(self, store: Store) -> dict[str, dict[str, Any]]:
+        """Method that validation prefers, by protocol: see `choice_of`.
+
+        Only protocols whose methods were all validated are here.
+        """
+        return {
+            protocol: choice_of(methods)
+            for protocol, methods in self.tuned(store).items()
+            if self.scores.get(protocol) and methods.keys() >= self.scores[protocol].keys()
+        }
+
+    def put_chosen_first(self, store: Store) -> None:
+        """Let the method that validation prefers be the first of its protocol."""
+        for protocol, choice in self.chosen(store).items():
+            methods = self.scores[protocol]
+            first = choice["method"]
+            self.scores[protocol] = {first: methods[first], **methods}
 
     def tuned(self, store: Store) -> dict[str, dict[str, list[dict[str, Any]]]]:
         """What was searched and chosen, one search a split, by protocol and method."""
@@ -58,7 +85,10 @@ class RunRecord:
         for protocol, methods in self.tuned(store).items():
             for method, searches in methods.items():
                 options = configuration["protocols"][protocol]["methods"][method]
-                options["chosen"] = [search["best"] for search in searches]
+                if any(search["best"] for search in searches):
+                    options["chosen"] = [search["best"] for search in searches]
+        if chosen := self.chosen(store):
+            configuration["chosen"] = chosen
         return configuration
 
     def evaluations(self) -> dict[str, dict[str, list[str]]]:
@@ -113,21 +143,74 @@ class RunRecord:
         ``tuned`` where there are grids.
         """
         stages = [stage for stage in STAGES if stage in self.results]
+        chosen = self.chosen(store)
+        artifacts = {s: self.results[s][0].reference.key for s in stages} | self._first(store)
         return {
             "experiment": self.experiment,
             "metrics": self.metrics(store),
             **self.comparisons(store),
             "training": self.training(store),
-            "artifacts": {s: self.results[s][0].reference.key for s in stages},
+            "artifacts": artifacts,
+            **({"chosen": chosen} if chosen else {}),
+            **({"left_out": self._reasons()} if self.left_out else {}),
             "seconds": {s: round(sum(r.seconds for r in self.results[s]), 3) for s in stages},
             "cached": {s: all(r.cached for r in self.results[s]) for s in stages},
             "peak_memory_bytes": peak_memory_bytes(),
             **({"tuned": self.tuned(store)} if self.tunings else {}),
         }
 
+    def _first(self, store: Store) -> dict[str, str]:
+        """Model that answers: of the first method of the first protocol, on its first split."""
+        if not self.scores:
+            return {}
+        evaluation = next(iter(next(iter(self.scores.values())).values()))[0]
+        lineage = Lineage.of_evaluation(store, evaluation)
+        found = (evaluation, lineage.codes.reference, lineage.training.reference)
+        return {reference.stage: reference.key for reference in found}
+
+    def _reasons(self) -> dict[str, dict[str, str]]:
+        return {
+            protocol: {method: str(error) for method, error in methods.items()}
+            for protocol, methods in self.left_out.items()
+        }
+
     def all_artifacts(self) -> list[str]:
         """Every reference of the run, as text."""
         return sorted({str(r.reference) for results in self.results.values() for r in results})
+
+
+def choice_of(methods: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Best and second method by the mean over splits of what their searches reached.
+
+    Parameters
+    ----------
+    methods : dict
+        Searches of each method, one a split.
+
+    Returns
+    -------
+    dict
+        ``method``, ``validation`` (its score), ``score`` (the name), and where there is a second
+        one ``runner_up`` and ``runner_up_validation``.
+    """
+    reached = {
+        method: sum(best_mean(search) for search in searches) / len(searches)
+        for method, searches in methods.items()
+    }
+    first, *rest = sorted(reached, key=lambda method: -reached[method])
+    chosen: dict[str, Any] = {
+        "method": first,
+        "validation": reached[first],
+        "score": methods[first][0]["score"],
+    }
+    if rest:
+        chosen |= {"runner_up": rest[0], "runner_up_validation": reached[rest[0]]}
+    return chosen
+
+
+def best_mean(search: Mapping[str, Any]) -> float:
+    """Score that a search reached."""
+    return float(next(row["mean"] for row in search["table"] if row["best"]))
 
 
 def peak_memory_bytes() -> int:

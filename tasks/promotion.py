@@ -52,6 +52,7 @@ def promote(
     experiment: str,
     *,
     run: str | None = None,
+    method: str | None = None,
     score: str = "auto",
     tolerance: float = TOLERANCE,
     force: bool = False,
@@ -68,6 +69,8 @@ def promote(
         Name of the experiment.
     run : str, optional
         Name of one of its runs; the latest that was evaluated by default.
+    method : str, optional
+        Method whose model it is; the one that answers in that run by default.
     score : str
         ``map`` or ``rank_k`` of the evaluation; ``validation``, what the search of options
         reached on training pictures alone; or ``auto``, the latter where there was a search, and
@@ -91,7 +94,7 @@ def promote(
         )
     with _changing(workspace, experiment) as state:
         before: Entry | None = state["promoted"][-1] if state["promoted"] else None
-        entry = score_of(workspace, name, record, _asked(score, before))
+        entry = score_of(workspace, name, record, _asked(score, before), method)
         entry["promoted"] = datetime.now(UTC).isoformat(timespec="seconds")
         refusal = None if force else _refusal(entry, before, state["withdrawn"], tolerance)
         if refusal:
@@ -152,22 +155,31 @@ def history(workspace: Workspace, experiment: str) -> list[Entry]:
     return sorted(kept + withdrawn, key=lambda entry: str(entry["promoted"]))
 
 
-def score_of(workspace: Workspace, name: str, record: dict[str, Any], score: str) -> Entry:
-    """Score of the model that a run serves: that of its first method, over all splits.
+def score_of(
+    workspace: Workspace,
+    name: str,
+    record: dict[str, Any],
+    score: str,
+    method: str | None = None,
+) -> Entry:
+    """Score of a method of a run, over all splits: that which answers if none is named.
 
     Raises
     ------
     InputError
         If the run has no such score.
     """
-    protocol, method, first = _served(workspace, name, record)
+    model = Reference("encode", record["artifacts"]["encode"])
+    if method is not None:
+        model = workspace.find_model(f"{name}:{method}")
+    protocol, method, first = _served(workspace, name, record, model)
     searches = record.get("tuned", {}).get(protocol, {}).get(method, [])
     if score == "auto":
         by_group = first.parameters["target"] == "groups"
         score = "validation" if searches else "rank_1" if by_group else "map"
     entry = {
         "run": name,
-        "model": record["artifacts"]["encode"],
+        "model": model.key,
         "protocol": protocol,
         "method": method,
         "score_name": score,
@@ -188,9 +200,10 @@ def score_of(workspace: Workspace, name: str, record: dict[str, Any], score: str
     return {**entry, "score": scores[score]}
 
 
-def _served(workspace: Workspace, name: str, record: dict[str, Any]) -> tuple[str, str, Artifact]:
-    """Protocol and method of the model that a run serves, and its evaluation."""
-    model = Reference("encode", record["artifacts"]["encode"])
+def _served(
+    workspace: Workspace, name: str, record: dict[str, Any], model: Reference
+) -> tuple[str, str, Artifact]:
+    """Protocol and method of a model of a run, and its evaluation."""
     for protocol, methods in record["evaluations"].items():
         for method, references in methods.items():
             first = workspace.store.open(Reference.parse(references[0]))

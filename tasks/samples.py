@@ -129,6 +129,18 @@ class TrainingSamples:
     labels: NDArray[np.str_]
     groups: NDArray[np.str_]
 
+    def only(self, positions: NDArray[np.int64]) -> TrainingSamples:
+        """Some of these samples, by their positions."""
+        kept = np.zeros_like(self.kept)
+        kept[np.flatnonzero(self.kept)[positions]] = True
+        return TrainingSamples(
+            self.modality,
+            self.rows[positions],
+            kept,
+            self.labels[positions],
+            self.groups[positions],
+        )
+
     def features(self, store: Store, reference: Reference) -> NDArray[np.floating]:
         """Their rows of an `extract` artifact, (n, m)."""
         return store.open(reference).rows("features", self.rows)

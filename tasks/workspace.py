@@ -154,13 +154,17 @@ class Workspace:
         text : str
             A key or its beginning; the name of a run; that of an experiment, which means its
             promoted model or, where none is promoted, its latest run; or that of an index, which
-            means its latest state.
+            means its latest state. ``NAME:METHOD`` means the model of that method, in the latest
+            run of the name.
 
         Raises
         ------
         InputError
             If nothing matches.
         """
+        text, separator, method = text.partition(":")
+        if separator:
+            return self._model_of_method(text, method)
         names = {record["experiment"] for record in self.run_records().values()}
         if text not in names and re.fullmatch(r"(encode/)?[0-9a-f]{6,64}", text.lower()):
             return self.store.resolve(text, "encode")
@@ -168,6 +172,19 @@ class Workspace:
             return Reference("encode", promoted["model"])
         _, record = self.find_run(text, "encode")
         return Reference("encode", record["artifacts"]["encode"])
+
+    def _model_of_method(self, text: str, method: str) -> Reference:
+        name, record = self.find_run(text, "evaluate")
+        known: dict[str, str] = {}
+        for methods in record["evaluations"].values():
+            for title, evaluations in methods.items():
+                known.setdefault(title, evaluations[0])
+        if method not in known:
+            raise InputError(
+                f"run {name!r} has no method {method!r} but {', '.join(known)}"
+                f"{did_you_mean(method, known)}"
+            )
+        return self.store.open(Reference.parse(known[method])).inputs["codes"]
 
     def metric_of(self, model: Reference) -> str:
         """Similarity by which the experiment that trained a model ranks; cosine if none is known.

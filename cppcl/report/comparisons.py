@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -178,3 +179,14 @@ def comparisons_json(data: ReportData) -> str | None:
 def _cell(score: str, mean: float | None, std: float | None) -> Cell:
     text, _, deviation = score_text(score, mean, std).partition(" ")
     return Cell(text, deviation)
+
+
+def choice_text(choice: Mapping[str, Any]) -> str:
+    """Which method answers, by which score, and which was second."""
+    text = (
+        f"{choice['method']} answers: {choice['score']} {100 * choice['validation']:.1f} in "
+        "validation on training pictures"
+    )
+    if "runner_up" in choice:
+        text += f", {choice['runner_up']} {100 * choice['runner_up_validation']:.1f}"
+    return text

@@ -193,6 +193,8 @@ class ProtocolResult:
         Of the modalities of one split, where methods were trained with any.
     pacing : MethodPacing, optional
         Of the first method that paces.
+    choice : str
+        Which method answers, and by which score, where validation chose it.
     """
 
     name: str
@@ -204,6 +206,7 @@ class ProtocolResult:
     published: PublishedScores | None = None
     curricula: Sequence[CurriculumResult] = ()
     pacing: MethodPacing | None = None
+    choice: str = ""
 
     def __post_init__(self) -> None:
         if not self.methods:

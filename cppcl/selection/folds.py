@@ -83,6 +83,44 @@ def repeated_folds(
     return sketches, images
 
 
+def fewer_rows(
+    sketch_labels: Labels,
+    image_labels: Labels,
+    sketch_groups: Labels,
+    image_groups: Labels,
+    *,
+    held_out: HeldOut,
+    most_rows: int,
+    seed: int = 0,
+) -> tuple[Rows, Rows]:
+    """Rows of a part of the samples, about `most_rows` of the larger modality, in order.
+
+    Whole classes are drawn where folds hold out classes, and else whole groups, as large a share
+    of each class (at least 3 groups of it, where it has so many).
+    """
+    labels = np.asarray(sketch_labels), np.asarray(image_labels)
+    units = (
+        labels if held_out == "classes" else (np.asarray(sketch_groups), np.asarray(image_groups))
+    )
+    n = [len(of_modality) for of_modality in labels]
+    if max(n) <= most_rows:
+        return np.arange(n[0]), np.arange(n[1])
+    rng = np.random.default_rng(seed)
+    _, first, numbers = np.unique(np.concatenate(units), return_index=True, return_inverse=True)
+    order = rng.permutation(len(first))
+    kept = np.zeros(len(first), dtype=bool)
+    share = most_rows / max(n)
+    if held_out == "classes":
+        kept[order[: max(1, round(share * len(first)))]] = True
+    else:
+        strata = np.unique(np.concatenate(labels), return_inverse=True)[1][first]
+        for label in range(strata.max() + 1):
+            members = order[strata[order] == label]
+            kept[members[: max(3, round(share * len(members)))]] = True
+    rows = kept[numbers]
+    return np.flatnonzero(rows[: n[0]]), np.flatnonzero(rows[n[0] :])
+
+
 def _deal(strata: Rows, n_folds: int, rng: np.random.Generator, what: str) -> Rows:
     """Shuffle units, then deal them out in turn, stratum after stratum."""
     if len(strata) < n_folds:

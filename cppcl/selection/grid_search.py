@@ -56,11 +56,14 @@ class SearchResult:
     warm_start : bool
         True if each fit started from that of the next larger value. Scores then differ
         slightly from those of the same options fitted alone.
+    may_win : ndarray, (combinations,) bool, optional
+        False for those that were given up after few samples; all may win if None.
     """
 
     options: tuple[dict[str, Any], ...]
     scores: NDArray[np.float64]
     warm_start: bool = False
+    may_win: NDArray[np.bool_] | None = None
 
     @property
     def mean(self) -> NDArray[np.float64]:
@@ -76,8 +79,11 @@ class SearchResult:
 
     @property
     def best_index(self) -> int:
-        """Combination of the highest mean, the first of equals."""
-        return int(np.argmax(self.mean))
+        """Combination of the highest mean of those that may win, the first of equals."""
+        mean = self.mean
+        return int(
+            np.argmax(mean if self.may_win is None else np.where(self.may_win, mean, -np.inf))
+        )
 
     @property
     def best_options(self) -> dict[str, Any]:
@@ -267,9 +273,15 @@ def search_jobs(
 
 
 def gather_scores(
-    grid: Mapping[str, Any], jobs: Sequence[Job], scores: Iterable[Scores]
+    grid: Mapping[str, Any],
+    jobs: Sequence[Job],
+    scores: Iterable[Scores],
+    last: Sequence[Job] | None = None,
 ) -> SearchResult:
-    """Put the scores of every job in their place."""
+    """Put the scores of every job in their place.
+
+    The best combination is one of the jobs in `last`, where these are given.
+    """
     options = combinations(grid)
     found = {
         repr(chosen): values
@@ -280,7 +292,9 @@ def gather_scores(
     if not np.isfinite(table).all():
         worst, fold = np.argwhere(~np.isfinite(table))[0]
         raise InputError(f"score of options {options[worst]} on fold {fold} is not a number")
-    return SearchResult(options, table, jobs[0].warm_start)
+    candidates = [repr(chosen) for job in last or jobs for chosen in job.options]
+    may_win = np.array([repr(chosen) in candidates for chosen in options])
+    return SearchResult(options, table, jobs[0].warm_start, may_win)
 
 
 def score_job(

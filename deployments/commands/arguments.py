@@ -56,6 +56,21 @@ def add_experiment(parser: ArgumentParser) -> None:
     add_record(parser)
 
 
+def add_method(parser: ArgumentParser) -> None:
+    """Add ``--method``."""
+    parser.add_argument(
+        "--method",
+        metavar="NAME",
+        help="method of the experiment's latest run (default: the one that answers, or the "
+        "promoted model)",
+    )
+
+
+def with_method(model: str, method: str | None) -> str:
+    """What `tasks.workspace.Workspace.find_model` is given for a model and a method."""
+    return model if method is None else f"{model}:{method}"
+
+
 def add_listening(parser: ArgumentParser, port: int) -> None:
     """Add ``--host`` and ``--port`` of a page."""
     parser.add_argument(

@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from deployments.commands.arguments import add_workspace, share
+from deployments.commands.arguments import add_method, add_workspace, share, with_method
 from deployments.terminal import Terminal
 from tasks.workspace import Workspace
 
@@ -14,6 +14,7 @@ from tasks.workspace import Workspace
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
+    add_method(parser)
     parser.add_argument("model", help="name of an experiment, or key of an encode artifact")
     parser.add_argument("folder", type=Path, help="folder of pictures, at any depth")
     parser.add_argument(
@@ -38,7 +39,7 @@ def run(options: Namespace) -> int:
     with Terminal(sys.stderr) as terminal, cluster_session():
         update = update_index(
             workspace=Workspace(options.workspace),
-            model=options.model,
+            model=with_method(options.model, options.method),
             folder=options.folder,
             name=options.name,
             max_bad_share=options.max_bad_share,

@@ -6,7 +6,7 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 
-from deployments.commands.arguments import add_workspace, share
+from deployments.commands.arguments import add_method, add_workspace, share
 from deployments.terminal import Terminal
 from tasks.promotion import history, promote, take_back
 from tasks.workspace import Workspace
@@ -15,6 +15,7 @@ from tasks.workspace import Workspace
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
+    add_method(parser)
     parser.add_argument("experiment", help="name of an experiment that was run")
     parser.add_argument("--run", help="name of the run to promote (default: the latest)")
     parser.add_argument(
@@ -55,6 +56,7 @@ def run(options: Namespace) -> int:
         workspace,
         experiment,
         run=options.run,
+        method=options.method,
         score=options.score,
         tolerance=options.tolerance,
         force=options.force,

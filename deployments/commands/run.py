@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from cppcl.report.comparisons import splits_text
+from cppcl.report.comparisons import choice_text, splits_text
 from cppcl.report.published import as_printed
 from cppcl.report.tables import measure_text
 from deployments.commands.arguments import add_experiment
@@ -99,6 +99,8 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
             show_differences(protocol, found, terminal)
     for protocol, searched in summary.get("tuned", {}).items():
         for method, searches in searched.items():
+            if not searches[0]["best"]:
+                continue
             rows = tuning_rows(searches)
             of_all = f"best {len(rows)} of {len(searches[0]['table'])} combinations"
             folds = f"{searches[0]['n_folds']} folds of the training rows"
@@ -108,6 +110,11 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
                 [*searches[0]["best"], "mean", "chosen by"],
                 rows,
             )
+    for protocol, methods in summary.get("left_out", {}).items():
+        for method, reason in methods.items():
+            terminal.message(f"{protocol}: {method} is left out, as it refuses the data: {reason}")
+    for protocol, choice in summary.get("chosen", {}).items():
+        terminal.message(f"{protocol}: {choice_text(choice)}")
     cached = summary["cached"]
     terminal.table(
         "stages",

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from deployments.commands.arguments import add_workspace
+from deployments.commands.arguments import add_method, add_workspace, with_method
 from deployments.terminal import Terminal
 from tasks.workspace import Workspace
 
@@ -15,6 +15,7 @@ from tasks.workspace import Workspace
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
+    add_method(parser)
     parser.add_argument(
         "model", help="name of an experiment or index, or key of an encode artifact"
     )
@@ -33,7 +34,7 @@ def run(options: Namespace) -> int:
     from tasks.model import Model
 
     workspace = Workspace(options.workspace)
-    model = Model(workspace, workspace.find_model(options.model))
+    model = Model(workspace, workspace.find_model(with_method(options.model, options.method)))
     matches = model.search(options.picture, options.k, photograph=options.photo)
     if options.json:
         print(json.dumps([vars(match) | {"path": str(match.path)} for match in matches]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from deployments.commands.arguments import add_listening, add_workspace
+from deployments.commands.arguments import add_listening, add_method, add_workspace, with_method
 from deployments.terminal import Terminal
 from tasks.workspace import Workspace
 
@@ -13,6 +13,7 @@ from tasks.workspace import Workspace
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
+    add_method(parser)
     parser.add_argument(
         "models",
         nargs="+",
@@ -32,7 +33,9 @@ def run(options: Namespace) -> int:
     from deployments.serve.live import Live
 
     with Terminal(sys.stderr) as terminal:
-        live = Live(Workspace(options.workspace), options.models)
+        live = Live(
+            Workspace(options.workspace), [with_method(m, options.method) for m in options.models]
+        )
         for served in live.served.values():
             model, close = served.model, served.model.closeness
             closeness = (

@@ -188,7 +188,10 @@ class Protocol(Options):
     split: SplitOptions = Field(description="What is held out, and what is relevant")
     methods: Annotated[
         dict[Name, MethodOptions], BeforeValidator(_name_methods), Field(min_length=1)
-    ] = Field(description="Methods by the name that tables show; the first is the one served")
+    ] = Field(
+        description="Methods by the name that tables show; the first answers searches, unless "
+        "tuning.choose is set"
+    )
     published: PublishedOptions | None = Field(
         None, description="Scores of a publication, shown beside ours"
     )
@@ -233,10 +236,18 @@ class Tuning(Options):
         False, description="Fit descending values of alpha from one another, not each alone"
     )
     seed: int = Field(0, ge=0, description="Seed of the folds")
+    halving: bool = Field(
+        False, description="Score combinations on few rows, and the best of them on more"
+    )
+    choose: bool = Field(
+        False,
+        description="Score every method on the folds: the best answers searches, and methods "
+        "that refuse the data are left out",
+    )
 
     def search_options(self, protocol: Protocol) -> dict[str, Any]:
         """Options of the search under a protocol, 'auto' replaced."""
-        options = self.model_dump()
+        options = self.model_dump(exclude={"choose"})
         if self.held_out == "auto":
             options["held_out"] = protocol.held_out
         if self.score == "auto":

@@ -25,6 +25,7 @@ from cppcl.report import (
     StageTime,
 )
 from cppcl.report import render_report as render
+from cppcl.report.comparisons import choice_text
 from cppcl.retrieval.exact import nearest
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.lineage import Lineage, everything_behind, first_curricula
@@ -125,6 +126,7 @@ def protocol_result(
     """What was measured under one protocol, with training curves and pictures."""
     result = protocol_scores(store, name, methods, configuration["protocols"][name])
     served = next(iter(methods))
+    chosen = configuration.get("chosen", {}).get(name)
     target = store.open(methods[served][0]).parameters["target"]
 
     def reader(modality: Modality) -> Reader:
@@ -144,6 +146,7 @@ def protocol_result(
         grid=result_grid(store, served, methods[served][0], pictures, configuration),
         curricula=[] if curricula is None else curriculum_results(store, curricula, reader),
         pacing=pacing_result(store, methods, reader),
+        choice=choice_text(chosen) if chosen else "",
     )
 
 

@@ -13,8 +13,8 @@ from cppcl.errors import InputError
 from cppcl.learning.estimator import flattened, merged
 from cppcl.methods import Method, make_method
 from cppcl.modality import MODALITIES, Modality
-from cppcl.selection.folds import HeldOut, repeated_folds
-from cppcl.selection.grid_search import gather_scores, search_jobs
+from cppcl.selection.folds import HeldOut, fewer_rows, repeated_folds
+from cppcl.selection.grid_search import Job, combinations, gather_scores, search_jobs
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.cluster.jobs import run_jobs
 from tasks.cluster.session import available_cluster
@@ -33,6 +33,10 @@ from tasks.workers.search import job_recipe, score_stored_job
 from tasks.workspace import Workspace
 
 VERSION = "2"
+FIRST_ROWS, MOST_ROWS = 600, 2400
+"""Training rows of the larger modality in the first and in the last round of halving."""
+SURVIVORS = 4
+"""One of so many goes on to the last round; at least two do."""
 HINT = "raise compute.memory_per_worker (what is done is kept)"
 
 
@@ -55,6 +59,7 @@ def tune_method(
     metric: str,
     warm_start: bool,
     seed: int,
+    halving: bool = False,
     label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
@@ -100,12 +105,18 @@ def tune_method(
         "n_repeats": n_repeats,
         "seed": seed,
     }
-    folds = Recipe(
-        "folds",
-        VERSION,
-        {"target": target, **division},
-        {"table": table, "split": split, **features},
-    )
+    rounds: list[int | None] = [None]
+    if halving:
+        rounds = [MOST_ROWS] if len(combinations(grid)) < SURVIVORS else [FIRST_ROWS, MOST_ROWS]
+    folds = [
+        Recipe(
+            "folds",
+            VERSION,
+            {"target": target, **division, **({} if rows is None else {"most_rows": rows})},
+            {"table": table, "split": split, **features},
+        )
+        for rows in rounds
+    ]
     try:
         jobs = search_jobs(
             functools.partial(make_method, method, **without(options, grid)),
@@ -114,41 +125,60 @@ def tune_method(
         )
     except InputError as error:
         raise InputError(f"{label}: {error}") from error
-    recipes = [
-        job_recipe(
-            method,
-            replace(job, options=tuple(merged(options, chosen) for chosen in job.options)),
-            score=score,
-            metric=metric,
-            folds=folds.reference,
-            features=features,
-            curricula=curricula,
-        )
-        for job in jobs
-    ]
+
+    def recipes_on(rows: Recipe, chosen: Sequence[Job]) -> list[Recipe]:
+        return [
+            job_recipe(
+                method,
+                replace(job, options=tuple(merged(options, one) for one in job.options)),
+                score=score,
+                metric=metric,
+                folds=rows.reference,
+                features=features,
+                curricula=curricula,
+            )
+            for job in chosen
+        ]
+
+    recipes = recipes_on(folds[0], jobs)
     recipe = Recipe(
         "tune",
         VERSION,
         {"method": method, "options": without(options, grid), "grid": dict(grid)},
-        {"folds": folds.reference}
+        {"folds": folds[0].reference}
+        | {f"folds-{number}": other.reference for number, other in enumerate(folds[1:], start=2)}
         | {f"job-{number:04}": job.reference for number, job in enumerate(recipes)},
     )
 
-    def create_folds(writer: Writer) -> None:
+    def create_folds(writer: Writer, most_rows: int | None) -> None:
         chosen: dict[Modality, Reference] = {"sketch": sketch_features, "image": image_features}
         put_folds(
             writer,
             training_samples(store, table=table, split=split, features=chosen, target=target),
+            most_rows=most_rows,
             **division,
         )
+
+    def scores_on(number: int, chosen: Sequence[Job], *, force: bool) -> list[Any]:
+        fill = functools.partial(create_folds, most_rows=rounds[number])
+        store.get_or_create(folds[number], fill, force=force)
+        here = recipes_on(folds[number], chosen)
+        run_pending(store, here, force=force, label=label)
+        return [store.open(job.reference).array("scores").tolist() for job in here]
 
     def create(writer: Writer) -> None:
         force = mode == "force"
         try:
-            store.get_or_create(folds, create_folds, force=force)
-            run_pending(store, recipes, force=force, label=label)
-            scores = [store.open(job.reference).array("scores").tolist() for job in recipes]
-            result = gather_scores(grid, jobs, scores)
+            scores = scores_on(0, jobs, force=force)
+            last = list(range(len(jobs)))
+            if len(rounds) > 1:
+                best = [max(np.mean(of_one) for of_one in of_job) for of_job in scores]
+                last = np.argsort(best)[::-1][: max(2, len(jobs) // SURVIVORS)].tolist()
+                for place, found in zip(
+                    last, scores_on(1, [jobs[k] for k in last], force=force), strict=True
+                ):
+                    scores[place] = found
+            result = gather_scores(grid, jobs, scores, [jobs[k] for k in last])
         except InputError as error:
             raise InputError(f"{label}: {error}") from error
         writer.put_array("scores", result.scores)
@@ -161,6 +191,7 @@ def tune_method(
                 "n_repeats": n_repeats,
                 "warm_start": result.warm_start,
                 "best": result.best_options,
+                "halving": halving,
                 "table": result.table(),
             },
         )
@@ -188,9 +219,23 @@ def put_folds(
     n_folds: int,
     n_repeats: int,
     seed: int,
+    most_rows: int | None = None,
 ) -> None:
     """Write training rows, numbers of their labels, and the folds that hold each out."""
     sketches, images = samples
+    if most_rows is not None:
+        rows = fewer_rows(
+            sketches.labels,
+            images.labels,
+            sketches.groups,
+            images.groups,
+            held_out=held_out,
+            most_rows=most_rows,
+            seed=seed,
+        )
+        sketches, images = samples = [
+            part.only(of_part) for part, of_part in zip(samples, rows, strict=True)
+        ]
     folds = repeated_folds(
         sketches.labels,
         images.labels,
@@ -281,6 +326,11 @@ def in_words(artifact: Artifact) -> str:
     """What a search found, in one line."""
     search = artifact.json("search.json")
     best = next(row for row in search["table"] if row["best"])
+    if not search["best"]:
+        return (
+            f"{search['score']} {100 * best['mean']:.1f} ± {100 * best['sd']:.1f} in "
+            f"{folds_in_words(search)} of the training rows"
+        )
     chosen = ", ".join(f"{name}={value}" for name, value in search["best"].items())
     warm = ", warm-started" if search["warm_start"] else ""
     return (

@@ -180,3 +180,37 @@ def test_a_run_shows_and_records_what_was_chosen(finished_run):
             ]
             mean = sum(scores) / len(scores)
             assert summary["metrics"][protocol][method]["map"] == pytest.approx(mean)
+
+
+@pytest.mark.usefixtures("inline_blocks")
+def test_the_method_that_validation_prefers_answers(shapes, write, run_plain, workspace):
+    """CPRL leaves no code here and cannot win; a method that refuses the data is left out."""
+    source = write({"alpha": [50.0]})
+    refusing = "instance.methods={cprl: {alpha: 50.0}, centred_cosine: , class_cca: "
+    overrides = (
+        "tuning.choose=true",
+        refusing + "{composition: {spaces: separate, space_weights: [1, 1, 1, 1]}}}",
+    )
+    chain = run_plain(source, workspace, *overrides)
+    summary = chain.record.summary(workspace.store)
+    assert summary["chosen"]["instance"]["method"] == "centred_cosine"
+    assert summary["chosen"]["instance"]["runner_up"] == "cprl"
+    assert list(summary["left_out"]["instance"]) == ["class_cca"]
+    assert "space_weights" in summary["left_out"]["instance"]["class_cca"]
+    assert list(summary["metrics"]["instance"]) == ["centred_cosine", "cprl", "chance"]
+    served = Reference("encode", summary["artifacts"]["encode"])
+    protocol, methods = next(iter(chain.record.scores.items()))
+    first = methods[summary["chosen"][protocol]["method"]][0]
+    assert served == workspace.store.open(first).inputs["codes"]
+    page = workspace.store.open(chain.pieces["report"][0].reference).text("report.html")
+    assert "centred_cosine answers" in page
+    trained = workspace.store.open(chain.pieces["train centred_cosine"][0].reference)
+    assert "tuning" not in trained.inputs  # an empty grid chooses no option
+    with pytest.raises(InputError, match="space_weights"):
+        run_plain(
+            source,
+            workspace,
+            *overrides,
+            "instance.methods={class_cca: {composition: "
+            "{spaces: separate, space_weights: [1, 1, 1, 1]}}}",
+        )
