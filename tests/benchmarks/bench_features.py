@@ -1,8 +1,13 @@
-"""The network on a CUDA device against the CPU, and bfloat16 against float32.
+"""The network through ONNX Runtime against PyTorch, on a CUDA device, and in bfloat16.
 
 Run from the project's folder, with one thread as on a Dask worker::
 
-    OMP_NUM_THREADS=1 python tests/benchmarks/bench_features.py [--pictures 32] [--precision]
+    OMP_NUM_THREADS=1 python tests/benchmarks/bench_features.py [--pictures 32] [--runtime]
+        [--precision]
+
+``--runtime`` measures the packaged networks alone on the CPU, by both runtimes in turn, for
+several numbers of pictures at a time: milliseconds of clock time a picture, median and least.
+Features must agree to `TOLERANCE` of the largest of a picture, or the script fails.
 
 Features on the device must agree with those of the CPU to 1e-3 of their norm, or the script fails.
 It also says how much of the time goes into preparing pictures, which page-locked buffers and
@@ -18,6 +23,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,6 +38,8 @@ from bench_descriptors import sketches
 from entries import seconds
 
 from cppcl.features import make_extractor
+from cppcl.features.networks.onnx_runtime import TOLERANCE
+from cppcl.features.networks.packaged import PACKAGED
 
 AGREEMENT = 1e-3
 NETWORKS = ("efficientnet_lite0", "alexnet", "caffenet", "resnet50:avgpool", "vit_b_32:encoder")
@@ -65,6 +73,54 @@ def with_weights(network: str, folder: Path) -> dict[str, Any]:
     path = folder / f"{name}.pth"
     torch.save(module.state_dict(), path)
     return {"network": name, "node": node or None, "weights": str(path)}
+
+
+def runtimes(pictures: list[NDArray[np.uint8]]) -> None:
+    """Compare ONNX Runtime with PyTorch, as the extractor uses them on the CPU."""
+    import torch
+
+    from cppcl.features.networks import cnn
+    from cppcl.features.networks.loading import Network
+
+    def stay(network: Network) -> Network:
+        network.module.to(memory_format=torch.channels_last)
+        return network
+
+    print(f"ONNX Runtime against PyTorch on the CPU, {torch.get_num_threads()} threads")
+    through, load, available = cnn.through_onnx_runtime, cnn._loaded, torch.cuda.is_available
+    torch.cuda.is_available = lambda: False
+    try:
+        for name in PACKAGED:
+            extractor = make_extractor("cnn", {"network": name})
+            networks, features = {}, {}
+            for runtime, change in (("PyTorch", stay), ("ONNX Runtime", through)):
+                cnn.through_onnx_runtime = change
+                load.cache_clear()
+                features[runtime] = extractor.transform(pictures)
+                networks[runtime] = load(extractor._target, None, (0, 0), "cpu", "float32")
+            expected = features["PyTorch"]
+            error = np.abs(features["ONNX Runtime"] - expected) / expected.max(1, keepdims=True)
+            if error.max() > TOLERANCE:
+                raise SystemExit(f"{name}: features differ by {error.max():.1e} of the largest")
+            for size in sorted({1, 8, len(pictures)}):
+                times = {runtime: [] for runtime in networks}
+                for _ in range(max(3, 64 // size)):
+                    for runtime, network in networks.items():
+                        cnn._loaded = lambda *given, n=network: n
+                        work = partial(extractor.transform, pictures[:size])
+                        times[runtime].append(1e3 * seconds(work, 1) / size)
+                (slow, slowest), (fast, fastest) = (
+                    (np.median(given), min(given)) for given in times.values()
+                )
+                print(
+                    f"{name}, {size:2} pictures: PyTorch {slow:6.2f} ms (least {slowest:6.2f}), "
+                    f"ONNX Runtime {fast:6.2f} ms (least {fastest:6.2f}), {slow / fast:.2f} times "
+                    f"as many a second, largest difference {error.max():.1e}"
+                )
+            cnn._loaded = load
+    finally:
+        cnn.through_onnx_runtime, cnn._loaded = through, load
+        torch.cuda.is_available = available
 
 
 def precision(pictures: list[NDArray[np.uint8]]) -> None:
@@ -134,12 +190,19 @@ def on_cuda(pictures: list[NDArray[np.uint8]]) -> None:
 
 
 def main() -> None:
-    """Compare the network on CUDA with the CPU, or bfloat16 with float32."""
+    """Compare runtimes on the CPU, and CUDA with the CPU; or bfloat16 with float32."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pictures", type=int, default=32)
+    parser.add_argument("--runtime", action="store_true", help="measure runtimes alone")
     parser.add_argument("--precision", action="store_true", help="measure bfloat16 alone")
     options = parser.parse_args()
-    (precision if options.precision else on_cuda)(sketches(options.pictures))
+    pictures = sketches(options.pictures)
+    if options.precision:
+        precision(pictures)
+        return
+    runtimes(pictures)
+    if not options.runtime:
+        on_cuda(pictures)
 
 
 if __name__ == "__main__":

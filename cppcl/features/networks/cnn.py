@@ -68,7 +68,8 @@ class Cnn(LearningExtractor):
 
     By default a picture is padded to a square on white and resized to the network's input with
     antialiasing: it is never stretched and nothing is cut off, which is our choice for drawings.
-    Channels are normalised as the weights ask for.
+    Channels are normalised as the weights ask for. On a CPU packaged networks run through ONNX
+    Runtime, all others through PyTorch (`cppcl.features.networks.onnx_runtime`).
 
     Parameters
     ----------

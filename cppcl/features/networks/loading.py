@@ -112,7 +112,8 @@ class Network:
     Parameters
     ----------
     run : callable
-        From a (n, 3, size, size) float32 tensor to the output of the node.
+        From a (n, 3, size, size) float32 tensor to the output of the node, or to its averages
+        over positions where it is not negative.
     module : torch.nn.Module or None
         The module, in evaluation mode; None where `run` holds the weights itself.
     preprocessing : Preprocessing

@@ -1,4 +1,4 @@
-"""Packaged networks through ONNX Runtime, which takes a third of PyTorch's time on a CPU."""
+"""Packaged networks through ONNX Runtime, which takes half of PyTorch's time on a CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOLERANCE = 1e-5
 
 
 def through_onnx_runtime(network: Network) -> Network:
-    """Let ONNX Runtime compute the last convolution of a packaged network, on the CPU.
+    """Let ONNX Runtime compute the averages of a packaged network's last convolution, on the CPU.
 
     The graph is written and loaded in memory by each process, in a third of a second. The module
     is not held any longer.
@@ -67,7 +67,7 @@ def last_output(model: str | bytes) -> Callable[[NDArray[np.float32]], NDArray[A
 
 
 def lite_graph(module: Any, size: int) -> bytes:
-    r"""ONNX model of an EfficientNet-Lite as far as its last convolution.
+    r"""ONNX model of an EfficientNet-Lite: its last convolution, averaged over positions.
 
     A normalisation after a convolution with weights w is part of it: with mean :math:`\mu`,
     variance :math:`\sigma^2`, scale :math:`\gamma` and shift :math:`\beta` of each channel, the
@@ -84,7 +84,7 @@ def lite_graph(module: Any, size: int) -> bytes:
     Returns
     -------
     bytes
-        From (n, 3, size, size) to (n, 1280, h, w), both float32.
+        From (n, 3, size, size) to (n, 1280), both float32.
     """
     graph = OnnxGraph((3, size, size))
     least, most = graph.constant(np.zeros(())), graph.constant(np.full((), 6.0))
@@ -124,4 +124,5 @@ def lite_graph(module: Any, size: int) -> bytes:
         x = convolve(x, block._project_conv, block._bn2, rectified=False)
         if block.id_skip and form.stride == 1 and form.input_filters == form.output_filters:
             x = graph.add("Add", x, entered)
-    return graph.model(convolve(x, module._conv_head, module._bn1))
+    x = convolve(x, module._conv_head, module._bn1)
+    return graph.model(graph.add("Flatten", graph.add("GlobalAveragePool", x)))

@@ -35,7 +35,7 @@ def test_features_are_those_of_pytorch(network, drawings, monkeypatch):
     assert (np.abs(rows - expected) <= TOLERANCE * largest).all()
 
 
-def test_output_of_the_last_convolution_is_that_of_the_module():
+def test_averages_are_those_of_the_module_in_double_precision():
     network = load_network(find_node("efficientnet_lite0", None), None)
     batch = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 3, 224, 224)))
     with torch.inference_mode():
@@ -44,8 +44,8 @@ def test_output_of_the_last_convolution_is_that_of_the_module():
     fast = through_onnx_runtime(network)
     assert fast.module is None
     output = fast.run(batch.float())
-    assert output.shape == expected.shape == (2, 1280, 7, 7)
-    torch.testing.assert_close(output.double(), expected, atol=2e-5, rtol=0)
+    assert output.shape == (2, 1280)
+    torch.testing.assert_close(output.double(), expected.mean((2, 3)), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("options", [{"node": "_conv_stem"}, {"precision": "bfloat16"}], ids=str)
