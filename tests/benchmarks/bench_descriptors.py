@@ -83,7 +83,7 @@ def measure(name: str, drawn: list[Any], training: list[Any], taken: list[Any]) 
         extractor = extractor.fit(training)
         rest["fit_s"] = time.perf_counter() - started
     peer = ("paper", PAPER[name]) if name in PAPER else ()
-    pictures = taken if name == "cnn" else drawn
+    pictures = taken if name.startswith("cnn") else drawn
     spent = seconds_each(extractor.transform, pictures, REPEATS)
     entries = [entry(f"descriptor {name}", spent, *peer, ms=1e3 * spent, **rest)]
     if "contours" in inspect.signature(EXTRACTORS[name]).parameters:
