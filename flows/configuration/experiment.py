@@ -40,10 +40,10 @@ Ranks = Annotated[tuple[Annotated[int, Field(ge=1)], ...], AfterValidator(distin
 Size = Annotated[str, AfterValidator(check_size)]
 
 
-def _check_n_train(n_train: int | float) -> int | float:
-    if isinstance(n_train, float) and n_train >= 1:
-        raise ValueError(f"n_train={n_train} must be a whole number of groups or a share below 1")
-    return n_train
+def _check_share(number: int | float, info: ValidationInfo) -> int | float:
+    if isinstance(number, float) and number >= 1:
+        raise ValueError(f"{info.field_name}={number} must be a whole number or a share below 1")
+    return number
 
 
 def _check_amount(amount: int | float | None) -> int | float | None:
@@ -70,7 +70,7 @@ class InstanceSplit(SplitRule):
         "instance", description="Unseen instances: whole groups are held out"
     )
     seeds: Seeds = Field((0, 1, 2), min_length=1, description="One split a seed")
-    n_train: Annotated[int | float, AfterValidator(_check_n_train)] = Field(
+    n_train: Annotated[int | float, AfterValidator(_check_share)] = Field(
         0.5, gt=0, description="Training groups: a number, or a share below 1"
     )
 
@@ -109,8 +109,10 @@ class UnseenSplit(SplitRule):
 
     rule: Literal["unseen"] = Field("unseen", description="Classes that training never sees")
     seeds: Seeds = Field((0,), min_length=1, description="One split a seed")
-    n_labels: int = Field(30, ge=1, description="Test classes, drawn where labels is empty")
-    minimum_images: int = Field(400, ge=1, description="Images of a class that may be drawn")
+    n_labels: Annotated[int | float, AfterValidator(_check_share)] = Field(
+        0.2, gt=0, description="Test classes, drawn where labels is empty: a number, or a share"
+    )
+    minimum_images: int = Field(1, ge=1, description="Images of a class that may be drawn")
     labels: tuple[str, ...] = Field((), description="Test classes, where they are published")
 
 
@@ -167,6 +169,12 @@ SplitOptions = Annotated[
     InstanceSplit | CategorySplit | CountedSplit | UnseenSplit | FileSplit | TransferSplit,
     Field(discriminator="rule"),
 ]
+
+
+SPLIT_RULES: dict[str, type[SplitRule]] = {
+    rule.model_fields["rule"].default: rule for rule in SplitRule.__subclasses__()
+}
+"""Options of every rule, by its name."""
 
 
 def _name_methods(methods: Any) -> Any:

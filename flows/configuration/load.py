@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from cppcl.errors import InputError
 from cppcl.features import make_extractor
 from cppcl.validation import did_you_mean
-from flows.configuration.experiment import Experiment, FileSplit
+from flows.configuration.experiment import SPLIT_RULES, Experiment, FileSplit
 from flows.configuration.extractors import read_extractor
 from flows.configuration.options import Options, RegisteredOptions
 
@@ -126,7 +126,8 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
     if folder is not None:
         data = _absolute_paths(data, experiment, folder)
     for override in overrides:
-        _apply(data, experiment, override)
+        if _apply(data, experiment, override):
+            experiment = _validate(source, data)
     return _validate(source, data) if overrides or folder is not None else experiment
 
 
@@ -226,7 +227,8 @@ def option_paths(options: Options) -> Iterator[tuple[str, ...]]:
 
 def _apply(
     data: dict[str, Any], options: Options, override: str, owner: str = "the experiment"
-) -> None:
+) -> bool:
+    """Change an option; returns True if others can be set from then on."""
     key, separator, text = override.partition("=")
     wanted = tuple(key.strip().split("."))
     if not separator or not all(wanted):
@@ -239,6 +241,7 @@ def _apply(
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise InputError(f"--set {key}: {owner} has no such option{hint}")
     _refuse_two_roles(key, matches)
+    changed = False
     for path in matches:
         part = data
         for name in path[:-1]:
@@ -247,6 +250,13 @@ def _apply(
             part[name] = dict(found) if isinstance(found, dict) else {}
             part = part[name]
         part[path[-1]] = _value(override, text.strip(), _takes_text(options, path))
+        if path[-2:] == ("split", "rule") and part["rule"] in SPLIT_RULES:
+            # Another rule has other options: those of the old one that it lacks are left out.
+            known = SPLIT_RULES[part["rule"]].model_fields
+            for name in [name for name in part if name not in known]:
+                del part[name]
+            changed = True
+    return changed
 
 
 def _refuse_two_roles(key: str, matches: Sequence[tuple[str, ...]]) -> None:

@@ -85,8 +85,8 @@ def unseen_split(
     table: SampleTable,
     *,
     seed: int,
-    n_labels: int = 30,
-    minimum_images: int = 400,
+    n_labels: int | float = 0.2,
+    minimum_images: int = 1,
     labels: Sequence[str] = (),
 ) -> Split:
     """Keep whole classes for the test, which training never sees (zero-shot retrieval).
@@ -99,8 +99,9 @@ def unseen_split(
         The samples.
     seed : int
         Same seed and labels, same split, on any machine.
-    n_labels : int
-        SampleCount of test classes, drawn where `labels` is empty.
+    n_labels : int or float
+        Test classes, drawn where `labels` is empty: a number, or below 1 a share of the classes
+        that may be drawn (at least one). Publications draw 30 classes of at least 400 images.
     minimum_images : int
         Only classes with at least so many images are drawn.
     labels : sequence of str
@@ -124,12 +125,14 @@ def unseen_split(
             if label in counts:
                 counts[label] += 1
         large = [label for label, count in counts.items() if count >= minimum_images]
+        if isinstance(n_labels, float) and 0 < n_labels < 1:
+            n_labels = max(1, round(n_labels * len(large)))
         if not 0 < n_labels <= len(large):
             raise InputError(
                 f"n_labels is {n_labels}, but {len(large)} classes have {minimum_images} images "
                 "or more; lower n_labels or minimum_images"
             )
-        test_labels = set(shuffled(large, seed)[:n_labels])
+        test_labels = set(shuffled(large, seed)[: int(n_labels)])
     if test_labels == set(both):
         raise InputError(f"all {len(both)} classes are test classes; none is left for training")
     parts: dict[bool, dict[Modality, list[str]]] = {

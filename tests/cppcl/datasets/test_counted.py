@@ -195,6 +195,13 @@ def test_unseen_classes_are_whole(sketches, images, n_labels, minimum, seed):
         assert per_label(table, modality, train) == {x: counts[x] for x in both - tested}
 
 
+@pytest.mark.parametrize(("share", "n_tested"), [(0.2, 1), (0.5, 3), (0.01, 1)])
+def test_a_share_of_the_classes_is_unseen(share, n_tested):
+    table = make_table(dict.fromkeys("abcdef", 2), dict.fromkeys("abcdef", 3))
+    split = unseen_split(table, seed=0, n_labels=share)
+    assert len(per_label(table, "image", split.test_images)) == n_tested
+
+
 def test_unseen_classes_can_be_named():
     table = make_table(dict.fromkeys("abc", 2), dict.fromkeys("abc", 3))
     split = unseen_split(table, seed=0, labels=("b",))

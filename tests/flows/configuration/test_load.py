@@ -529,3 +529,10 @@ def test_amounts_of_counted_splits(amount, configuration, load):
         load()
     split["train_images"] = 0
     assert load().protocols["category"].split.train_images == 0
+
+
+def test_another_split_rule_leaves_out_the_options_that_it_lacks():
+    split = (
+        load_experiment("folder", ["split.rule=unseen", "n_labels=3"]).protocols["category"].split
+    )
+    assert (split.rule, split.n_labels, split.seeds) == ("unseen", 3, (0, 1, 2))
