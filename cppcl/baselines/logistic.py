@@ -53,8 +53,8 @@ class LogisticRegression(Baseline):
         of the samples' losses against half the squared norm of the weights.
     sharing : float
         How much weights of the modalities agree, from 0 (each has its own) to 1 (they are the
-        same). Where the modalities differ in their number of features, or are projected on
-        principal axes of their own, it is 0.
+        same). For features of one kind: where the modalities differ in their number of features,
+        or are projected on principal axes of their own, it is 0.
     output : {'probabilities', 'logits'}
         Codes: class probabilities, or the logits less their mean over classes.
     temperature : float
