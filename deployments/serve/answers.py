@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from pydantic import ValidationError
@@ -85,8 +86,9 @@ def describe_model(model: ServedModel) -> out.ModelOut:
             threshold=found.threshold,
             n_right=found.n_right,
             n_wrong=found.n_wrong,
-            right_kept=None if found.threshold is None else found.right_kept,
-            wrong_refused=None if found.threshold is None else found.wrong_refused,
+            right_kept=None if math.isnan(found.right_kept) else found.right_kept,
+            wrong_refused=None if math.isnan(found.wrong_refused) else found.wrong_refused,
+            n_unknown=found.n_unknown,
         ),
         examples=[
             out.ExampleOut(

@@ -101,13 +101,16 @@ class LookOut(BaseModel):
 
 
 class ClosenessOut(BaseModel):
-    """Which similarity is close, and how well that tells right from wrong."""
+    """Which similarity is close in this gallery, and how well that tells right from wrong."""
 
     threshold: float | None
     n_right: int
     n_wrong: int
     right_kept: float | None
     wrong_refused: float | None
+    n_unknown: int = Field(
+        description="answers that it was found from where too few are known to be right, else 0"
+    )
 
 
 class ModelOut(BaseModel):

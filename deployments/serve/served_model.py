@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -17,9 +17,9 @@ from cppcl.modality import Modality
 from cppcl.pictures.decoding import Picture
 from cppcl.pictures.form import Form
 from cppcl.retrieval.gallery import Gallery
-from deployments.serve.closeness import Closeness, answers, separate
+from deployments.serve.closeness import Closeness, closeness_of
 from deployments.web.pictures import PictureFile, PictureReader
-from storage import Artifact, Recipe, Reference, Store
+from storage import Artifact, Recipe, Reference
 from tasks.drawings import Drawings, drawings_of
 from tasks.lineage import Lineage
 from tasks.model import Model
@@ -70,7 +70,7 @@ class ServedModel:
     drawings : Drawings
         What drawings should look like.
     closeness : Closeness
-        Which similarity is close.
+        Which similarity is close in this gallery.
     examples : list of int
         Rows of sketches, of those that it did not learn from if there are any.
     small, large : PictureReader
@@ -117,10 +117,16 @@ class ServedModel:
         if home and self.examples:
             codes = home.rows("sketch_codes", self.examples)
             self._example_codes = dict(zip(self.examples, codes, strict=True))
-        self.closeness = Closeness(None, 0, 0)
+        self.closeness = Closeness(None)
         if home and len(held_out):
-            self.closeness = calibrate(
-                store, replace(lineage, codes=home), shuffled[:N_CALIBRATING], metric
+            asked = shuffled[:N_CALIBRATING]
+            target: Any = lineage.training.parameters["target"]
+            self.closeness = closeness_of(
+                home.rows("sketch_codes", asked),
+                self._gallery.codes,
+                targets(sketches.table, "sketch", target, asked),
+                targets(self.table, "image", target, rows),
+                metric=metric,
             )
         sketch_rows = sketches.table.rows("sketch")
         self._sketch_labels: dict[int, str] = {
@@ -217,32 +223,3 @@ def codes_of_training(workspace: Workspace, lineage: Lineage) -> Artifact | None
         f"{modality}_features": features for modality, features in lineage.features.items()
     }
     return workspace.store.find(Recipe("encode", encode.VERSION, {}, inputs).reference)
-
-
-def calibrate(
-    store: Store, lineage: Lineage, sketches: NDArray[np.int64], metric: Any
-) -> Closeness:
-    """Find what close means from sketches that the model did not learn from.
-
-    Parameters
-    ----------
-    store : Store
-        Where artifacts are.
-    lineage : Lineage
-        The model, with the codes of the data set that it learned from.
-    sketches : (n,) int64
-        Rows of the sketches.
-    metric : str
-        What is compared.
-    """
-    table = open_pictures(store, lineage.table).table
-    target: Any = lineage.training.parameters["target"]
-    images = gallery_rows(store.open(lineage.features["image"]), table)
-    right, wrong = answers(
-        lineage.codes.rows("sketch_codes", sketches),
-        lineage.codes.rows("image_codes", images),
-        targets(table, "sketch", target, sketches),
-        targets(table, "image", target, images),
-        metric=metric,
-    )
-    return separate(right, wrong)

@@ -117,10 +117,14 @@ async function show(found) {
   list.replaceChildren(...found.matches.map((match) => card(match, found.key)));
   if (!first) say(found.reason);
   else if (found.close === false) {
+    const { right_kept, n_unknown } = model.closeness;
+    const usual =
+      right_kept === null
+        ? `of ${n_unknown} sketches that the model did not learn from, 99 % find ${found.threshold.toFixed(3)} or more here`
+        : `right answers have ${found.threshold.toFixed(3)} or more in ${percent(right_kept)} of cases`;
     say(
       `Nothing close. The nearest of ${model.n_pictures} pictures has a similarity of ` +
-        `${first.similarity.toFixed(3)}; right answers have ${found.threshold.toFixed(3)} or more ` +
-        `in ${percent(model.closeness.right_kept)} of cases. The nearest all the same:`,
+        `${first.similarity.toFixed(3)}; ${usual}. The nearest all the same:`,
     );
   } else {
     const n = found.matches.length;
@@ -202,18 +206,28 @@ async function open(file) {
   reader.readAsDataURL(file);
 }
 
+/* What close means for a model, in words. */
+function aboutClose({ threshold, right_kept, wrong_refused, n_wrong, n_unknown }) {
+  if (threshold === null) {
+    return "This model has too few sketches that it did not learn from to tell from which similarity a picture is close.";
+  }
+  const close = `Close is a similarity of ${threshold.toFixed(3)} or more: of `;
+  if (right_kept === null) {
+    return `${close}${n_unknown} sketches that the model did not learn from, 99 % find a picture here that is as close. Nothing says which pictures are right.`;
+  }
+  const right = `${close}${n_wrong} sketches that the model did not learn from, ${percent(right_kept)} of the right answers reach it`;
+  return wrong_refused === null
+    ? `${right}.`
+    : `${right}, and ${percent(wrong_refused)} stay below it when the right pictures are taken away.`;
+}
+
 function choose(name) {
   model = models.find((one) => one.name === name) || models[0];
   byId("model").value = model.name;
   drawing.setLook(model.look);
   firstExample = 0;
   showExamples();
-  const { threshold, right_kept, wrong_refused, n_wrong } = model.closeness;
-  byId("about-close").textContent =
-    threshold === null
-      ? "This model has too few sketches that it did not learn from, or they do not tell from which similarity a picture is close."
-      : `Close is a similarity of ${threshold.toFixed(3)} or more: of ${n_wrong} sketches that the model did not learn from, ` +
-        `${percent(right_kept)} of the right answers reach it, and ${percent(wrong_refused)} stay below it when the right pictures are taken away.`;
+  byId("about-close").textContent = aboutClose(model.closeness);
 }
 
 function showExamples() {

@@ -120,7 +120,7 @@ class TestSearching:
             answer = search_page.post("/api/search", json={"example": row}).json()
             assert (answer["close"], answer["threshold"]) == (close, threshold)
             assert answer["matches"]
-        monkeypatch.setattr(gallery, "closeness", Closeness(None, 0, 0))
+        monkeypatch.setattr(gallery, "closeness", Closeness(None))
         answer = search_page.post("/api/search", json={"example": row}).json()
         assert answer["close"] is None
         described = search_page.get("/api/models").json()["models"][0]

@@ -10,14 +10,12 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PIL import Image
-from scipy.stats import ks_2samp
 
 from cppcl.errors import InputError
+from cppcl.retrieval.exact import nearest
 from deployments.serve.app import make_app
-from deployments.serve.closeness import LEVEL, answers, separate
+from deployments.serve.closeness import OF_RIGHT, Closeness, answers, closeness_of, lower_bound
 from deployments.serve.live import AGAIN_SECONDS, CHECK_SECONDS, Live
 from deployments.serve.served_model import ServedModel
 from deployments.serve.work import WorkQueue
@@ -28,31 +26,21 @@ from storage import Reference
 from tasks.workspace import Workspace
 from tests.deployments.serve.serving import in_thread, record, train_shapes
 
-similarities = st.lists(st.integers(-20, 20).map(lambda n: n / 20), min_size=1, max_size=60)
-
 
 class TestCloseness:
-    @given(right=similarities, wrong=similarities)
-    @settings(max_examples=200, deadline=None)
-    def test_the_threshold_is_where_distributions_differ_most(self, right, wrong):
-        found = separate(np.array(right), np.array(wrong))
-        statistic = ks_2samp(right, wrong, alternative="less").statistic
-        n, m = len(right), len(wrong)
-        p_value = math.exp(-2 * statistic**2 * n * m / (n + m))
-        if found.threshold is None:
-            assert p_value > LEVEL * (1 - 1e-9)
-            return
-        assert p_value <= LEVEL * (1 + 1e-9)
-        kept = np.mean(np.array(right) >= found.threshold)
-        refused = np.mean(np.array(wrong) < found.threshold)
-        assert (found.right_kept, found.wrong_refused) == pytest.approx((kept, refused))
-        assert kept + refused - 1 == pytest.approx(statistic)
+    @pytest.mark.parametrize(("n", "share"), [(19, 0.05), (40, 0.05), (99, 0.01), (250, 0.01)])
+    def test_no_more_fall_below_than_is_said(self, n, share):
+        rng = np.random.default_rng(n)
+        values = rng.standard_exponential((20_000, n + 1))
+        below = np.mean([v[-1] < lower_bound(v[:-1], share) for v in values])
+        expected = math.floor(share * (n + 1) + 1e-9) / (n + 1)
+        assert expected <= share
+        assert below == pytest.approx(expected, abs=4 * math.sqrt(share / 20_000))
 
-    def test_few_answers_tell_nothing(self):
-        assert separate(np.ones(1), np.zeros(1)).threshold is None
-        assert separate(np.ones(0), np.zeros(9)).threshold is None
-        assert separate(np.ones(20), np.zeros(20)).threshold == 1
-        assert separate(np.zeros(20), np.ones(20)).threshold is None
+    @pytest.mark.parametrize(("n", "share"), [(0, 0.05), (18, 0.05), (98, 0.01)])
+    def test_few_answers_tell_nothing(self, n, share):
+        assert lower_bound(np.arange(n), share) is None
+        assert lower_bound(np.arange(round(1 / share) - 1), share) == 0
 
     @pytest.mark.parametrize("metric", ["cosine", "l2"])
     def test_answers_are_those_of_brute_force(self, metric):
@@ -96,11 +84,73 @@ class TestCloseness:
         scores = unit[0][rows] @ unit[1].T
         is_right = labels[0][rows, None] == labels[1]
         best = is_right[np.arange(len(rows)), scores.argmax(axis=1)]
-        wrong = np.where(is_right, -np.inf, scores).max(axis=1)
         found = live.get(None).closeness
-        assert (found.n_right, found.n_wrong) == (best.sum(), len(rows))
-        expected = separate(scores.max(axis=1)[best], wrong)
-        assert found.threshold == pytest.approx(expected.threshold, abs=1e-6)
+        if best.sum() >= 19:
+            expected = lower_bound(scores.max(axis=1)[best], OF_RIGHT)
+            assert (found.n_right, found.n_wrong) == (best.sum(), len(rows))
+        else:
+            expected = None
+        assert found.threshold == pytest.approx(expected, abs=1e-6)
+
+
+class TestOfAGallery:
+    """Sketches of 20 classes; pictures of these classes, of others, or without a class."""
+
+    @staticmethod
+    def made(seed: int, n: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        classes = rng.integers(0, 20, n)
+        centres = np.random.default_rng(99).standard_normal((20, 16))
+        return centres[classes] + noise * rng.standard_normal((n, 16)), classes.astype(str)
+
+    def far(self, known: bool, gallery: np.ndarray, names: np.ndarray) -> tuple[Any, float]:
+        """What is close, and the share of new right answers that are called far."""
+        shares = []
+        for seed in range(20):
+            bank = self.made(seed, 200, 1.0)
+            found = closeness_of(bank[0], gallery, bank[1], names, metric="cosine")
+            new, classes = self.made(1000 + seed, 400, 1.0)
+            rows, best = nearest(new, gallery, 1, metric="cosine")
+            is_right = names[rows[:, 0]] == classes if known else np.ones(400, bool)
+            shares.append((best[is_right, 0] < found.threshold).mean())
+        return found, float(np.mean(shares))
+
+    def test_of_right_answers_one_in_twenty_is_called_far_at_most(self):
+        gallery, names = self.made(7, 300, 1.0)
+        found, share = self.far(True, gallery, names)
+        assert found.n_unknown == 0
+        assert 100 < found.n_right < found.n_wrong == 200
+        assert 0.95 <= found.right_kept < 0.96
+        assert 0.035 < share < 0.055
+
+    def test_it_goes_by_the_gallery_and_not_by_the_training_data(self):
+        home, names = self.made(7, 300, 1.0)
+        rng = np.random.default_rng(5)
+        other = rng.standard_normal((60, 16))
+        at_home, _ = self.far(True, home, names)
+        found, share = self.far(False, other, np.array([f"other {k}" for k in range(60)]))
+        assert (found.n_right, found.n_wrong, found.n_unknown) == (0, 0, 200)
+        assert math.isnan(found.right_kept)
+        assert found.threshold < at_home.threshold - 0.1
+        assert 0.002 < share < 0.015
+
+    def test_a_gallery_with_a_few_right_pictures_says_so_by_all_answers(self):
+        other = np.random.default_rng(5).standard_normal((60, 16))
+        bank, classes = self.made(3, 200, 1.0)
+        names = np.array([classes[0], *(f"other {k}" for k in range(59))])
+        found = closeness_of(bank, other, classes, names, metric="cosine")
+        assert found.n_unknown == 200
+
+    def test_sketches_without_a_code_take_no_part(self):
+        gallery, names = self.made(7, 300, 1.0)
+        bank, classes = self.made(3, 200, 1.0)
+        whole = closeness_of(bank, gallery, classes, names, metric="cosine")
+        padded = np.concatenate([bank, np.zeros((40, 16))])
+        more = np.concatenate([classes, classes[:40]])
+        assert closeness_of(padded, gallery, more, names, metric="cosine") == whole
+        assert closeness_of(
+            padded[200:], gallery, more[200:], names, metric="cosine"
+        ) == Closeness(None)
 
 
 def set_event() -> Event:
@@ -203,9 +253,9 @@ class TestNewer:
         model = live.get("mine")
         assert model.reference.key == first.key
         assert model.n_pictures == 6
-        # Sketches, and what is close, are those of the model.
+        # Sketches are those of the model, what is close is found in this gallery.
         assert model.examples == live.get("shapes").examples
-        assert model.closeness == live.get("shapes").closeness
+        assert model.closeness.n_unknown == len(live.get("shapes").examples)
         assert len(model.by_example(model.examples[0], 99)) == 6
         draw_pictures(place.root / "mine", per_class=1, first=40)
         update_index(**index)
