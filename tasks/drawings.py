@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cppcl.errors import PictureError
-from cppcl.pictures import form as forms
+from cppcl.features import Extractor
 from cppcl.pictures.decoding import Picture, read_sample
-from cppcl.pictures.form import Form, form_of
+from cppcl.pictures.form import Form, form_of, in_form
 from cppcl.pictures.jitter import jittered
 from cppcl.retrieval.exact import nearest
 from storage import Recipe, Writer
@@ -33,7 +34,7 @@ N_PICTURES = 2000
 
 @dataclass(frozen=True)
 class Drawings:
-    """What a drawing should look like before features are computed from it.
+    """How features of a drawing are computed.
 
     Attributes
     ----------
@@ -41,23 +42,28 @@ class Drawings:
         Of the sketches that the model learned from.
     n_tried : int
         Jittered training sketches.
-    as_they_are, in_form : float
-        Mean reciprocal rank of their first right picture, as they were and in that form.
+    as_they_are, with_form : float
+        Mean reciprocal rank of their first right picture, as they were, and if the mean is taken
+        of their features as they were and in that form.
     """
 
     form: Form
     n_tried: int
     as_they_are: float
-    in_form: float
+    with_form: float
 
     @property
     def helps(self) -> bool:
-        """True if jittered training sketches found more in that form than as they were."""
-        return self.in_form > self.as_they_are
+        """True if jittered training sketches found more with the form than without."""
+        return self.with_form > self.as_they_are
 
-    def prepared(self, picture: Picture) -> Picture:
-        """A drawing in the form, if that helps."""
-        return forms.in_form(picture, self.form) if self.helps else picture
+    def features(self, extractor: Extractor, drawing: Picture) -> NDArray[np.floating]:
+        """Features of a drawing, (1, m), of it in the form too where that helps."""
+        given = [drawing]
+        if self.helps and (formed := in_form(drawing, self.form)) is not drawing:
+            given.append(formed)
+        found: NDArray[np.floating] = extractor.transform(given).mean(axis=0, keepdims=True)
+        return found
 
 
 def drawings_of(workspace: Workspace, lineage: Lineage) -> Drawings:
@@ -121,8 +127,11 @@ def tried(workspace: Workspace, lineage: Lineage) -> Drawings:
         asked = targets(table, "sketch", target, np.array([*seen]))
         there = targets(table, "image", target, images)
         metric: Any = workspace.metric_of(lineage.training.reference)
-        for k, given in enumerate((drawn, [forms.in_form(d, form) for d in drawn])):
-            codes = method.encode_sketches(extractor.transform(given))
+        as_they_are, formed = (
+            extractor.transform(given) for given in (drawn, [in_form(d, form) for d in drawn])
+        )
+        for k, rows in enumerate((as_they_are, (as_they_are + formed) / 2)):
+            codes = method.encode_sketches(rows)
             found, _ = nearest(codes, gallery, len(images), metric=metric)
             is_right = there[found] == asked[:, None]
             ranks = np.where(is_right.any(axis=1), 1 + is_right.argmax(axis=1), np.inf)

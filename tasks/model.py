@@ -80,8 +80,8 @@ class Model:
         spec = extractor_of(self.workspace.store.open(self.lineage.features["sketch"]))
         sketch = read_sketch(picture, spec.longest_side, photograph=photograph)
         extractor = picture_extractor(spec, self.workspace)
-        sketch = drawings_of(self.workspace, self.lineage).prepared(sketch)
-        code = self.method.encode_sketches(extractor.transform([sketch]))
+        drawings = drawings_of(self.workspace, self.lineage)
+        code = self.method.encode_sketches(drawings.features(extractor, sketch))
         if not code.any():
             hint = self.method.zero_codes_hint
             raise InputError(

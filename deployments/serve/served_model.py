@@ -68,7 +68,7 @@ class ServedModel:
     Attributes
     ----------
     drawings : Drawings
-        What drawings should look like.
+        How features of drawings are computed.
     closeness : Closeness
         Which similarity is close in this gallery.
     examples : list of int
@@ -174,9 +174,8 @@ class ServedModel:
     def by_picture(self, picture: Picture, k: int) -> list[Found]:
         """Nearest pictures to a sketch, best first; none where its code is all zero."""
         # Neither extractors nor learners promise to be used by several threads at once.
-        prepared = self.drawings.prepared(picture)
         with self._lock:
-            code = self._method.encode_sketches(self._extractor.transform([prepared]))
+            code = self._method.encode_sketches(self.drawings.features(self._extractor, picture))
         return self._nearest(code, k)
 
     def by_example(self, row: int, k: int) -> list[Found]:

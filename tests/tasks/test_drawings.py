@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cppcl.pictures import form as forms
+from cppcl.features.descriptors.pixels import Pixels
 from cppcl.pictures.decoding import decode_picture
+from cppcl.pictures.form import Form, form_of, in_form
 from tasks import drawings as module
 from tasks.drawings import Drawings, drawings_of
 from tasks.model import Model
@@ -42,25 +43,42 @@ def test_it_is_found_out_once_from_training_sketches_alone(model, monkeypatch):
     assert found.n_tried == len(read)
     assert 0 < found.as_they_are <= 1
     pictures = [decode_picture(model.pictures.root / path, longest_side=40) for path in read]
-    assert found.form == forms.form_of(pictures)
+    assert found.form == form_of(pictures)
     read.clear()
     assert drawings_of(model.workspace, model.lineage) == found
     assert not read
 
 
 @pytest.mark.parametrize("helps", [True, False])
-def test_a_search_uses_the_form_where_it_helps(model, tmp_path, monkeypatch, helps):
+def test_a_search_takes_the_form_too_where_it_helps(model, tmp_path, monkeypatch, helps):
     drawn = np.full((40, 40, 3), 255, np.uint8)
     drawn[2:12, 3] = drawn[2:12, 12] = drawn[2, 3:12] = drawn[12, 3:13] = 0
-    Image.fromarray(drawn).save(tmp_path / "small.png")
-    form = forms.Form(40, 40, 0.06, 0.8)
+    form = Form(40, 40, 0.06, 0.8)
     found = Drawings(form, 9, 0.5, 0.6 if helps else 0.5)
     monkeypatch.setattr("tasks.model.drawings_of", lambda *_: found)
     seen: list[Any] = []
     encode = model.method.encode_sketches
     monkeypatch.setattr(model.method, "encode_sketches", lambda f: seen.append(f) or encode(f))
+    Image.fromarray(drawn).save(tmp_path / "small.png")
     model.search(tmp_path / "small.png", 1)
-    monkeypatch.setattr("tasks.model.drawings_of", lambda *_: Drawings(form, 9, 0.5, 0.5))
-    Image.fromarray(forms.in_form(drawn, form)).save(tmp_path / "formed.png")
-    model.search(tmp_path / "formed.png", 1)
-    assert np.array_equal(seen[0], seen[1]) == helps
+    features = Pixels(size=(8, 8)).transform([drawn, in_form(drawn, form)])
+    expected = features.mean(axis=0) if helps else features[0]
+    np.testing.assert_allclose(seen[0][0], expected, rtol=1e-6)
+    assert not np.allclose(*features)
+
+
+def test_a_drawing_in_the_form_is_described_once():
+    form = Form(40, 40, 0.06, 0.8)
+    drawn = np.full((40, 40, 3), 255, np.uint8)
+    drawn[10:30, 8:10] = drawn[10:30, 30:32] = 0
+    formed = in_form(drawn, form)
+    described: list[int] = []
+
+    class Counting(Pixels):
+        def transform(self, pictures: Any) -> Any:
+            described.append(len(pictures))
+            return super().transform(pictures)
+
+    for picture in (drawn, formed):
+        Drawings(form, 9, 0.5, 0.6).features(Counting(size=(8, 8)), picture)
+    assert described == [2, 1]
