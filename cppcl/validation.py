@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from difflib import get_close_matches
 from numbers import Integral, Real
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from cppcl.errors import InputError
 
 Floating = NDArray[np.floating]
 Labels = Sequence[Hashable] | NDArray[Any]
+
+Auto = Literal["auto"]
+"""An option that the training data settle."""
 
 Number = TypeVar("Number", int, float)
 Option = TypeVar("Option")
@@ -188,6 +191,12 @@ def check_number(
         noun = "a whole number" if whole else "a number"
         raise InputError(f"{name}={value!r} must be {noun} {bound}{why}")
     return value
+
+
+def check_number_or_auto(name: str, value: Number | Auto, **limits: Any) -> None:
+    """Refuse what is neither 'auto' nor a number that `check_number` takes."""
+    if value != "auto":
+        check_number(name, value, why=", or 'auto'", **limits)
 
 
 def check_flag(name: str, value: bool) -> bool:

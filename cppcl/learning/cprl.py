@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,7 +23,10 @@ from cppcl.optim.codes import check_solver
 from cppcl.optim.initialization import initial_dictionaries
 from cppcl.optim.pacing.options import Pacing
 from cppcl.optim.printed import Printed, read_printed
-from cppcl.validation import Floating, Labels, check_number
+from cppcl.validation import Auto, Floating, Labels, check_number, check_number_or_auto
+
+MOST_ATOMS = 200
+"""Atoms at most where the data settle how many."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -40,27 +43,33 @@ class CPRL(Learner):
     samples are coded by their own modality's dictionary alone, and ranked by the cosine of
     their codes.
 
-    Options come in groups, each given as an object or as a mapping of what differs from its
-    defaults: ``CPRL(alpha=0.01, pacing={"eta": 2.0})``.
+    Defaults follow the data: what is 'auto' is settled in `fit`. Options come in groups, each
+    given as an object or as a mapping of what differs from its defaults here:
+    ``CPRL(alpha=0.01, pacing={"eta": 1.3})``.
 
     Parameters
     ----------
-    n_atoms : int, default 100
-        Atoms N of either dictionary; may exceed the number of samples.
-    alpha : float, default 0.05
+    n_atoms : int or 'auto', default 'auto'
+        Atoms N of either dictionary; may exceed the number of samples. 'auto' is the number of
+        classes in both modalities, or half the number of pairs (but 16 of fewer than 32) where
+        labels have one image; at least 2 and at most 200.
+    alpha : float, default 0.003
         Weight of the L1 norm, for features of unit norm (all codes vanish from 2 on).
-    beta : float, default 1.0
+    beta : float, default 30
         Weight of the graph.
-    n_rounds : int, default 40
+    n_rounds : int, default 12
         Most rounds; fewer are run once every sample has been selected for a while.
     pacing : Pacing
-        How samples are taken up, easy ones first; see `cppcl.optim.pacing.options.Pacing`.
+        How samples are taken up, easy ones first; see `cppcl.optim.pacing.options.Pacing`. Here
+        gamma doubles each round by default (`eta` 2).
     graph : Graph
         The graph that ties sketches to images; see `cppcl.learning.options.Graph`.
     initialization : Initialization
         Dictionaries before the first round; see `cppcl.learning.options.Initialization`.
     preparation : Preparation
-        What is done to features first; see `cppcl.learning.preparation.Preparation`.
+        What is done to features first; see `cppcl.learning.preparation.Preparation`. Here they
+        are whitened by default, with a ridge of 0.03 and at most 300 components, and `power` is
+        'auto'.
     coding : Coding
         Codes in training, and of new samples; see `cppcl.learning.options.Coding`.
     printed : sequence of str, default ()
@@ -84,6 +93,10 @@ class CPRL(Learner):
 
     Attributes
     ----------
+    n_atoms_ : int
+        Atoms N.
+    soft_links_ : float
+        Weight of the soft links, as `coding` has it or as settled.
     sketch_dictionary_, image_dictionary_ : (N, m_k) arrays
         Atoms as rows, in the space of the prepared features.
     sketch_pacing_, image_pacing_ : (n_k,) arrays
@@ -102,18 +115,22 @@ class CPRL(Learner):
         For an option out of range, or options that contradict each other.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     warm_start_option: ClassVar[str | None] = "alpha"
     zero_codes_hint: ClassVar[str] = "a smaller alpha leaves fewer"
 
-    n_atoms: int = 100
-    alpha: float = 0.05
-    beta: float = 1.0
-    n_rounds: int = 40
-    pacing: Pacing = field(default_factory=Pacing)
+    n_atoms: int | Auto = "auto"
+    alpha: float = 0.003
+    beta: float = 30.0
+    n_rounds: int = 12
+    pacing: Pacing = field(default_factory=partial(Pacing, eta=2.0))
     graph: Graph = field(default_factory=Graph)
     initialization: Initialization = field(default_factory=Initialization)
-    preparation: Preparation = field(default_factory=Preparation)
+    preparation: Preparation = field(
+        default_factory=partial(
+            Preparation, n_components=300, whiten=True, ridge=0.03, power="auto"
+        )
+    )
     coding: Coding = field(default_factory=Coding)
     printed: tuple[Printed, ...] = ()
     device: str = "cpu"
@@ -122,7 +139,7 @@ class CPRL(Learner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("n_atoms", self.n_atoms, least=1, whole=True)
+        check_number_or_auto("n_atoms", self.n_atoms, least=1, whole=True)
         check_number("alpha", self.alpha, least=0)
         check_number("beta", self.beta, least=0)
         check_number("n_rounds", self.n_rounds, least=1, whole=True)
@@ -156,7 +173,8 @@ class CPRL(Learner):
 
     def memory(self, n_sketches: int, n_images: int, dimensions: tuple[int, int]) -> int:
         """Bytes that `fit` needs at most, for features and codes."""
-        sketch, image = (m + self.n_atoms for m in dimensions)
+        n_atoms = self._settled_atoms(min(n_sketches, n_images))
+        sketch, image = (m + n_atoms for m in dimensions)
         return training_memory(n_sketches * sketch + n_images * image)
 
     def fit(
@@ -212,8 +230,10 @@ class CPRL(Learner):
             (sketch_curriculum, image_curriculum),
             links,
         )
-        check_atoms_fit(self.n_atoms, data.dtype)
-        self.coding.check_labels(data)
+        n_atoms = self._settled_atoms(data.n_directions)
+        check_atoms_fit(n_atoms, data.dtype)
+        coding = self.coding.settled(data)
+        coding.check_labels(data)
         preparations = {modality: self._new_preparation() for modality in MODALITIES}
         sketches, images = (
             prepared(preparations[modality], F, f"{modality}_features")
@@ -223,18 +243,18 @@ class CPRL(Learner):
         laplacian = self.graph.laplacian(data, features, self.printed)
         rng = np.random.default_rng(self.seed)
         if resume_from is not None:
-            dictionaries = [np.zeros((self.n_atoms, F.shape[1]), dtype=F.dtype) for F in features]
+            dictionaries = [np.zeros((n_atoms, F.shape[1]), dtype=F.dtype) for F in features]
         elif start is not None:
-            dictionaries = self._dictionaries_of(start, features)
+            dictionaries = self._dictionaries_of(start, features, n_atoms)
         else:
             dictionaries = initial_dictionaries(
                 features,
                 laplacian,
-                self.n_atoms,
+                n_atoms,
                 alpha=self.alpha,
                 initialization=self.initialization.dictionaries,
-                start=self.initialization.atom_start,
-                n_rounds=self.initialization.n_initial_rounds,
+                start=self.initialization.settled_start,
+                n_rounds=self.initialization.settled_rounds,
                 rng=rng,
                 code_solver=self.coding.code_solver,
                 device=self.device,
@@ -264,7 +284,7 @@ class CPRL(Learner):
             resume(training, resume_from, fingerprint())
         history = training.run(rng, callback and pass_rounds(callback, fingerprint))
         arrays = training.learned()
-        arrays |= self.coding.learned(features, arrays, laplacian, data.labels, self.alpha)
+        arrays |= coding.learned(features, arrays, laplacian, data.labels, self.alpha)
         self._keep(arrays, preparations, history)
         return self
 
@@ -274,12 +294,23 @@ class CPRL(Learner):
             n_atoms = len(arrays.get(f"{modality}_dictionary", ()))
             if not n_atoms:
                 raise self._not_fitted(f"{modality}_dictionary")
-            if n_atoms != self.n_atoms:
+            if self.n_atoms not in ("auto", n_atoms):
                 raise InputError(
                     f"the arrays hold {n_atoms} atoms but the model was made with "
                     f"n_atoms={self.n_atoms}; construct it with the options it was trained with"
                 )
         return super().from_arrays(arrays)
+
+    @property
+    def n_atoms_(self) -> int:
+        """Atoms N of either dictionary."""
+        return len(self.sketch_dictionary_)
+
+    @property
+    def soft_links_(self) -> float:
+        """Weight of the soft links of new samples."""
+        self._fitted("sketch_dictionary")
+        return float(self.coding.settled_by(self._arrays).soft_links)
 
     @property
     def sketch_dictionary_(self) -> NDArray[Any]:
@@ -312,17 +343,21 @@ class CPRL(Learner):
         return self._fitted("image_pacing_rounds")
 
     def _code(self, modality: Modality, prepared: Floating) -> Floating:
-        codes = self.coding.codes(prepared, modality, self._arrays, self.alpha)
+        coding = self.coding.settled_by(self._arrays)
+        codes = coding.codes(prepared, modality, self._arrays, self.alpha)
         return codes.astype(np.float32, copy=False)
 
+    def _settled_atoms(self, n_directions: int) -> int:
+        return max(2, min(n_directions, MOST_ATOMS)) if self.n_atoms == "auto" else self.n_atoms
+
     def _dictionaries_of(
-        self, start: CPRL, features: tuple[Floating, Floating]
+        self, start: CPRL, features: tuple[Floating, Floating], n_atoms: int
     ) -> list[NDArray[Any]]:
         """Dictionaries of another model, if they are of the same atoms and features."""
-        for name in ("n_atoms", *(f"preparation__{o}" for o in Preparation.option_names())):
-            here, there = self.get_params()[name], start.get_params()[name]
+        ours, theirs = (model.preparation.options() for model in (self, start))
+        settled = {"n_atoms": (n_atoms, start.n_atoms_)}
+        for option, (here, there) in (settled | {o: (ours[o], theirs[o]) for o in ours}).items():
             if here != there:
-                option = name.rpartition("__")[2]
                 raise InputError(f"start has {option}={there!r}, but this model {option}={here!r}")
         dictionaries = [start.sketch_dictionary_, start.image_dictionary_]
         for modality, F, D in zip(MODALITIES, features, dictionaries, strict=True):
@@ -355,8 +390,9 @@ def check_atoms_fit(n_atoms: int, dtype: np.dtype[Any]) -> None:
 
 def prepared(preparation: Preparation, features: Floating, name: str) -> Floating:
     """Fit a preparation and apply it; refuse features of which nothing remains."""
-    matrix = preparation.fit_transform(features, name=name)
-    if not matrix.any():
+    alike = preparation.center and bool((features == features[0]).all())
+    matrix = features if alike else preparation.fit_transform(features, name=name)
+    if alike or not matrix.any():
         raise InputError(
             f"{name}: all {len(features)} rows are alike, so nothing tells samples apart; give "
             "features that differ"

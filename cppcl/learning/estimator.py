@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from inspect import signature
 from typing import Any, Self
 
@@ -18,8 +19,9 @@ class Estimator:
     ``_``. `sklearn.base.clone` then makes an unfitted copy.
 
     A dataclass may have groups of options: fields whose default factory is an `Estimator` of its
-    own. `read_groups` lets a group be given as a mapping of its options, and `get_params` and
-    `set_params` reach into it by ``group__option``.
+    own, or a ``functools.partial`` of one with other defaults. `read_groups` lets a group be given
+    as a mapping of what differs from these defaults, and `get_params` and `set_params` reach into
+    it by ``group__option``.
     """
 
     @classmethod
@@ -28,23 +30,27 @@ class Estimator:
         return list(signature(cls).parameters)
 
     @classmethod
-    def groups(cls) -> dict[str, type[Estimator]]:
-        """Class of every group of options, by name."""
+    def groups(cls) -> dict[str, partial[Estimator]]:
+        """Constructor of every group of options, by name; its keywords are defaults here."""
         known = getattr(cls, "__dataclass_fields__", {})
-        kinds = {name: known[name].default_factory for name in cls.option_names() if name in known}
+        makers = {
+            name: partial(known[name].default_factory)  # of a partial: the same again
+            for name in cls.option_names()
+            if name in known and callable(known[name].default_factory)
+        }
         return {
-            name: kind
-            for name, kind in kinds.items()
-            if isinstance(kind, type) and issubclass(kind, Estimator)
+            name: make
+            for name, make in makers.items()
+            if isinstance(make.func, type) and issubclass(make.func, Estimator)
         }
 
     def read_groups(self) -> None:
         """Construct the groups that were given as mappings."""
-        for name, kind in self.groups().items():
-            given = getattr(self, name)
+        for name, make in self.groups().items():
+            given, kind = getattr(self, name), _kind(make)
             if isinstance(given, Mapping):
                 check_option_names(name, given, kind.option_names())
-                setattr(self, name, kind(**given))
+                setattr(self, name, make(**given))
             elif not isinstance(given, kind):
                 raise InputError(
                     f"{name}={given!r} must be a {kind.__name__}, or a mapping of its options"
@@ -75,8 +81,8 @@ class Estimator:
         for name in options.keys() - changed.keys():
             group, _, option = name.partition("__")
             check_option_names(type(self).__name__, {group: None}, [*self.groups()])
-            kind = self.groups()[group]
-            check_option_names(group, {option.partition("__")[0]: None}, kind.option_names())
+            known = _kind(self.groups()[group]).option_names()
+            check_option_names(group, {option.partition("__")[0]: None}, known)
             inner = changed.get(group, getattr(self, group))
             inner = inner if isinstance(inner, Mapping) else inner.get_params(deep=False)
             changed[group] = {**inner, option: options[name]}
@@ -96,6 +102,12 @@ class Estimator:
             if repr(value) != repr(defaults[name])
         ]
         return f"{type(self).__name__}({', '.join(given)})"
+
+
+def _kind(make: partial[Estimator]) -> type[Estimator]:
+    """Class that a group's constructor makes."""
+    kind: type[Estimator] = make.func  # type: ignore[assignment]
+    return kind
 
 
 def check_option_names(owner: str, options: Mapping[str, Any], known: list[str]) -> None:

@@ -23,7 +23,14 @@ from cppcl.modality import MODALITIES, Modality
 from cppcl.optim.codes import CodeSolver, encode
 from cppcl.optim.initialization import AtomStart, DictionaryStart
 from cppcl.optim.printed import Printed
-from cppcl.validation import Floating, check_choice, check_flag, check_number
+from cppcl.validation import (
+    Auto,
+    Floating,
+    check_choice,
+    check_flag,
+    check_number,
+    check_number_or_auto,
+)
 
 Normalize = Literal["mean_degree", "sym"]
 """Scale of the graph's weights: over their mean degree, or symmetrically over both degrees."""
@@ -31,6 +38,13 @@ Within = Literal["none", "knn"]
 """Which samples of a modality are linked: none, or neighbours of a class."""
 LinkModel = Literal["groups", "linear"]
 """What is expected of the samples that a new one would be linked to."""
+StartChoice = Literal["auto", "samples", "principal", "correlated"]
+"""Atoms before any learning, or whichever go with the dictionaries."""
+
+CLASS_LINKS = 3.0
+"""Weight of soft links where it is 'auto' and labels are classes."""
+LINK_ARRAYS = frozenset({"sketch_group_codes", "code_prediction"})
+"""Of which soft links leave one among what was learned."""
 
 
 @dataclass(kw_only=True, repr=False)
@@ -100,22 +114,38 @@ class Initialization(Estimator):
     ----------
     dictionaries : {'joint', 'independent'}, default 'joint'
         Learn them from shared codes of linked pairs, or from each modality alone.
-    atom_start : {'samples', 'principal', 'correlated'}, default 'samples'
+    atom_start : {'auto', 'samples', 'principal', 'correlated'}, default 'auto'
         What learning them starts from: random samples, principal directions of linked pairs,
         or the directions in which linked samples agree most, each as long as its relative
-        strength (with whitening: the canonical directions and correlations).
-    n_initial_rounds : int, default 10
-        Alternations of codes and dictionaries.
+        strength (with whitening: the canonical directions and correlations). 'auto' is
+        'correlated' for joint dictionaries, and 'samples' for independent ones.
+    n_initial_rounds : int or 'auto', default 'auto'
+        Alternations of codes and dictionaries. 'auto' is 0 where atoms start from correlated
+        directions, else 10.
     """
 
     dictionaries: DictionaryStart = "joint"
-    atom_start: AtomStart = "samples"
-    n_initial_rounds: int = 10
+    atom_start: StartChoice = "auto"
+    n_initial_rounds: int | Auto = "auto"
 
     def __post_init__(self) -> None:
         check_choice("dictionaries", self.dictionaries, DictionaryStart)
-        check_choice("atom_start", self.atom_start, AtomStart)
-        check_number("n_initial_rounds", self.n_initial_rounds, least=0, whole=True)
+        check_choice("atom_start", self.atom_start, StartChoice)
+        check_number_or_auto("n_initial_rounds", self.n_initial_rounds, least=0, whole=True)
+
+    @property
+    def settled_start(self) -> AtomStart:
+        """What learning starts from, 'auto' replaced."""
+        if self.atom_start != "auto":
+            return self.atom_start
+        return "correlated" if self.dictionaries == "joint" else "samples"
+
+    @property
+    def settled_rounds(self) -> int:
+        """Alternations, 'auto' replaced."""
+        if self.n_initial_rounds != "auto":
+            return self.n_initial_rounds
+        return 0 if self.settled_start == "correlated" else 10
 
 
 @dataclass(kw_only=True, repr=False)
@@ -126,12 +156,14 @@ class Coding(Estimator):
     ----------
     code_solver : {'coordinate', 'gradient'}, default 'coordinate'
         Solver of the code step: coordinate descent, or accelerated proximal gradient.
-    code_ridge : float, default 0
+    code_ridge : float, default 0.3
         Weight of the squared norm of a new sample's code. It stands for the graph, whose term
         ``beta |c - partner's code|^2`` is ``beta |c|^2`` where the partner is unknown.
-    soft_links : float, default 0
+    soft_links : float or 'auto', default 'auto'
         Weight of the links of a new sample, which are not known: the graph's term, in expectation.
         Its code stays near the one that is expected of the samples that it would be linked to.
+        'auto' is 3 where labels are classes, that is, where those that link samples have several
+        images each on the average; else 0, since new samples then have labels of their own.
     link_model : {'groups', 'linear'}, default 'groups'
         What is expected of them. 'groups': the mean codes of the classes of training, each
         weighted by how much the code that the sample has alone resembles it; for classes seen in
@@ -144,8 +176,8 @@ class Coding(Estimator):
     """
 
     code_solver: CodeSolver = "coordinate"
-    code_ridge: float = 0.0
-    soft_links: float = 0.0
+    code_ridge: float = 0.3
+    soft_links: float | Auto = "auto"
     link_model: LinkModel = "groups"
     link_temperature: float = 0.1
     center_codes: bool = False
@@ -153,10 +185,23 @@ class Coding(Estimator):
     def __post_init__(self) -> None:
         check_choice("code_solver", self.code_solver, CodeSolver)
         check_number("code_ridge", self.code_ridge, least=0)
-        check_number("soft_links", self.soft_links, least=0)
+        check_number_or_auto("soft_links", self.soft_links, least=0)
         check_choice("link_model", self.link_model, LinkModel)
         check_number("link_temperature", self.link_temperature, above=0)
         check_flag("center_codes", self.center_codes)
+
+    def settled(self, data: TrainingData) -> Coding:
+        """Options for these training samples, 'auto' replaced."""
+        return self._with_links(CLASS_LINKS if data.has_classes else 0.0)
+
+    def settled_by(self, learned: Mapping[str, NDArray[Any]]) -> Coding:
+        """Options that something was learned with, 'auto' replaced."""
+        return self._with_links(CLASS_LINKS if LINK_ARRAYS & learned.keys() else 0.0)
+
+    def _with_links(self, soft_links: float) -> Coding:
+        if self.soft_links != "auto":
+            return self
+        return Coding(**self.get_params() | {"soft_links": soft_links})
 
     def check_labels(self, data: TrainingData) -> None:
         """Refuse training samples without the labels that soft links to groups need."""
@@ -184,8 +229,9 @@ class Coding(Estimator):
     ) -> dict[str, NDArray[Any]]:
         """What coding needs of the training samples, beside the dictionaries.
 
-        ``*_group_codes`` (G, N) with soft links to groups, ``code_prediction`` (N, N) with linear
-        ones, and ``*_code_mean`` (N,) where codes are centred.
+        Options must be settled. There are ``*_group_codes`` (G, N) with soft links to groups,
+        ``code_prediction`` (N, N) with linear ones, and ``*_code_mean`` (N,) where codes are
+        centred.
         """
         arrays: dict[str, NDArray[Any]] = {}
         pairs = list(zip(MODALITIES, features, strict=True))
@@ -214,7 +260,10 @@ class Coding(Estimator):
         learned: Mapping[str, NDArray[Any]],
         alpha: float,
     ) -> Floating:
-        """Codes (n, N) of new samples, prepared, by the dictionary of their modality alone."""
+        """Codes (n, N) of new samples, prepared, by the dictionary of their modality alone.
+
+        Options must be settled.
+        """
         codes = self._codes(prepared, modality, learned, alpha)
         return codes - learned[f"{modality}_code_mean"] if self.center_codes else codes
 
@@ -235,5 +284,6 @@ class Coding(Estimator):
             other = "image" if modality == "sketch" else "sketch"
             own, partner = (learned[f"{name}_group_codes"] for name in (modality, other))
             target = soft_targets(codes, own, partner, self.link_temperature)
-        linked: Floating = encode(prepared, D, alpha, ridge=self.soft_links, target=target).codes
+        weight = float(self.soft_links)
+        linked: Floating = encode(prepared, D, alpha, ridge=weight, target=target).codes
         return linked

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError, NotFittedError
 from cppcl.learning.estimator import Estimator
-from cppcl.validation import Floating, check_flag, check_matrix, check_number
+from cppcl.validation import (
+    Auto,
+    Floating,
+    check_flag,
+    check_matrix,
+    check_number,
+    check_number_or_auto,
+)
 
 __all__ = ["Floating", "Preparation", "check_matrix", "principal_axes", "unit_rows"]
 
@@ -99,9 +106,10 @@ class Preparation(Estimator):
 
     Parameters
     ----------
-    power : float
+    power : float or 'auto'
         Each entry is replaced by its magnitude to this power, with its sign: 0.5 evens out the
         few large entries of histograms and of rectified network outputs; 1 changes nothing.
+        'auto' is 0.5 for training features without negative entries, else 1.
     center : bool
         Subtract the training mean, and take principal axes about the mean of the scaled rows.
         Without it the axes are those of the second moments about zero.
@@ -136,7 +144,7 @@ class Preparation(Estimator):
     n_components: int | None = None
     whiten: bool = False
     ridge: float = 1e-3
-    power: float = 1.0
+    power: float | Auto = 1.0
     _arrays: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -147,12 +155,17 @@ class Preparation(Estimator):
             check_number("n_components", self.n_components, least=1, whole=True, why=hint)
         check_flag("whiten", self.whiten)
         check_number("ridge", self.ridge, least=0)
-        check_number("power", self.power, above=0)
+        check_number_or_auto("power", self.power, above=0)
 
     @property
     def n_features_(self) -> int:
         """Columns m that `transform` expects."""
         return int(self._fitted("n_features")[0])
+
+    @property
+    def power_(self) -> float:
+        """Power that entries are raised to."""
+        return float(self._fitted("power")[0]) if self.power == "auto" else float(self.power)
 
     @property
     def dimension_(self) -> int:
@@ -162,11 +175,13 @@ class Preparation(Estimator):
 
     def fit(self, features: NDArray[Any], *, name: str = "features") -> Self:
         """Learn mean and axes from training features (n, m); `name` is what errors call them."""
-        matrix = self._raised(check_matrix(features, name))
-        arrays: dict[str, NDArray[Any]] = {"n_features": np.array([matrix.shape[1]])}
+        matrix = check_matrix(features, name)
+        self._arrays = arrays = {"n_features": np.array([matrix.shape[1]])}
+        if self.power == "auto":
+            arrays["power"] = np.array([0.5 if matrix.min() >= 0 else 1.0])
+        matrix = self._raised(matrix)
         if self.center:
             arrays["mean"] = matrix.mean(axis=0, dtype=np.float64).astype(matrix.dtype)
-        self._arrays = arrays
         if self.n_components is None and not self.whiten:
             return self
         scaled = self._scale(matrix)
@@ -212,15 +227,16 @@ class Preparation(Estimator):
 
     def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> Self:
         """Restore what `to_arrays` returned, on an object with the same options."""
-        names = {"n_features", "mean", "offset", "projection", "eigenvalues"}
+        names = {"n_features", "power", "mean", "offset", "projection", "eigenvalues"}
         self._arrays = {name: np.asarray(arrays[name]) for name in names & arrays.keys()}
         self._fitted("n_features")
         return self
 
     def _raised(self, matrix: Floating) -> Floating:
-        if self.power == 1:
+        power = self.power_
+        if power == 1:
             return matrix
-        raised: Floating = np.copysign(np.abs(matrix) ** matrix.dtype.type(self.power), matrix)
+        raised: Floating = np.copysign(np.abs(matrix) ** matrix.dtype.type(power), matrix)
         return raised
 
     def _scale(self, matrix: Floating) -> Floating:

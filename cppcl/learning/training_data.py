@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -99,6 +100,37 @@ class TrainingData:
         """Floating type of everything that is computed."""
         return self.features[0].dtype
 
+    @property
+    def linked_by_label(self) -> tuple[int, int]:
+        """How many labels occur in both modalities, and how many images have one of them."""
+        sketches, images = self.labels
+        linked = np.intersect1d(sketches, images)
+        return len(linked), int(np.isin(images, linked).sum())
+
+    @property
+    def has_classes(self) -> bool:
+        """True if labels that link samples have several images each on the average.
+
+        A label of one image is an instance: new samples have labels of their own.
+        """
+        return self.labelled and _several(*self.linked_by_label)
+
+    @property
+    def n_directions(self) -> int:
+        """Directions in which the modalities can be expected to agree.
+
+        One for each class. Of pairs half as many, as the weakest directions are noise, but 16
+        where there are so many pairs. Given links are those of classes where several images have
+        the same ones.
+        """
+        if self.links is None:
+            linked, n_images = self.linked_by_label
+        else:
+            by_image = self.links.T.tocsr()
+            linked = min(_distinct_rows(self.links), _distinct_rows(by_image))
+            n_images = int((by_image.sum(axis=1) > 0).sum())
+        return linked if _several(linked, n_images) else max(linked // 2, min(linked, 16))
+
     def laplacian(self, normalize: Normalize, within: Sequence[Any] = (None, None)) -> Laplacian:
         """Graph by labels or by links, with these weights within either modality."""
         sketches, images = within
@@ -141,3 +173,17 @@ class TrainingData:
         if self.links is not None:
             for name in ("data", "indices", "indptr"):
                 yield f"links {name}", getattr(self.links, name)
+
+
+def _several(n_labels: int, n_images: int) -> bool:
+    """True if labels have at least two images each on the average."""
+    return 0 < 2 * n_labels <= n_images
+
+
+def _distinct_rows(links: Any) -> int:
+    """Rows of a CSR array that hold a weight and differ from one another."""
+    links = links.copy()
+    links.eliminate_zeros()
+    links.sort_indices()
+    bounds = [(a, b) for a, b in pairwise(links.indptr) if b > a]
+    return len({(links.indices[a:b].tobytes(), links.data[a:b].tobytes()) for a, b in bounds})

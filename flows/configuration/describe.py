@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -33,12 +34,14 @@ def all_options() -> dict[str, list[Row]]:
                 walk(nested, f"{below}.NAME" if get_origin(field.annotation) is dict else below)
 
     walk(Experiment, "")
+    titles = {model: title(model, ", ".join(where)) for model, where in places.items()}
+    uses = Counter(titles.values())
     return {
-        title(model, ", ".join(where)): [
+        f"{text} ({model.owner})" if model.owner and uses[text] > 1 else text: [
             (name, default_of(field), meaning_of(field))
             for name, field in model.model_fields.items()
         ]
-        for model, where in places.items()
+        for model, text in titles.items()
     }
 
 

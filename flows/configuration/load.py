@@ -165,7 +165,7 @@ def _checked(label: str, data: dict[str, Any], read: Callable[[Any], Read]) -> R
         return read(data)
     except ValidationError as error:
         lines = []
-        for item in error.errors(include_url=False):
+        for item in one_a_value(error.errors(include_url=False)):
             place = ".".join(str(part) for part in item["loc"])
             message = WANTED.get(item["type"]) or item["msg"].removeprefix("Value error, ")
             if item["type"] not in NAMED:  # else a class refuses a value and names it itself
@@ -174,6 +174,21 @@ def _checked(label: str, data: dict[str, Any], read: Callable[[Any], Read]) -> R
             line = place + message if message.startswith(".") else f"{place}: {message}"
             lines.append(f"  {line.removeprefix('.')}")
         raise InputError(f"{label} is not valid:\n" + "\n".join(lines)) from error
+
+
+def one_a_value(errors: Sequence[Any]) -> Iterator[Any]:
+    """Errors with one each for a value that may also be a word: the word is named in it."""
+
+    def is_word(item: Any) -> bool:
+        return bool(item["loc"]) and str(item["loc"][-1]).startswith("literal[")
+
+    words = {item["loc"][:-1]: item["ctx"]["expected"] for item in errors if is_word(item)}
+    for item in errors:
+        place = item["loc"][:-1]
+        if place not in words:
+            yield item
+        elif not is_word(item):
+            yield {**item, "loc": place, "msg": f"{item['msg']}, or {words[place]}"}
 
 
 def _absolute_paths(data: dict[str, Any], experiment: Experiment, folder: Path) -> dict[str, Any]:

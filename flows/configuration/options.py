@@ -130,8 +130,15 @@ def distinct(values: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Options(BaseModel):
-    """Base of every part of the configuration: frozen, and unknown fields are errors."""
+    """Base of every part of the configuration: frozen, and unknown fields are errors.
 
+    Attributes
+    ----------
+    owner : str
+        Class that has this group of options with defaults of its own; empty for others.
+    """
+
+    owner: ClassVar[str] = ""
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @model_validator(mode="before")
@@ -313,11 +320,13 @@ def constructor_fields(registered: type) -> dict[str, Any]:
     """Type, default and meaning of every argument of a class's constructor, as pydantic fields."""
     meanings = documented_parameters(registered)
     parameters = inspect.signature(registered).parameters
+    groups = registered.groups() if issubclass(registered, Estimator) else {}
     fields: dict[str, Any] = {}
     for name, kind in constructor_types(registered).items():
         default = parameters[name].default
         if is_group(kind):
-            kind = group_model(kind)
+            other = groups[name].keywords
+            kind = group_model(kind, **other, owner=registered.__name__ if other else "")
             default = kind()
         elif default is inspect.Parameter.empty:
             default = ...
@@ -331,14 +340,26 @@ def is_group(kind: Any) -> bool:
 
 
 @cache
-def group_model(group: type) -> type[Options]:
-    """Model of a group of options; its values are checked by the class that has the group."""
-    return create_model(
-        f"{group.__name__}Options",
-        __base__=Options,
-        __doc__=summary(group),
-        **constructor_fields(group),
-    )
+def group_model(group: type, *, owner: str = "", **defaults: Any) -> type[Options]:
+    """Model of a group of options; its values are checked by the class that has the group.
+
+    Parameters
+    ----------
+    group : type
+        Class of the group.
+    owner : str
+        Name of the class that has it, if it has defaults of its own there.
+    **defaults
+        These defaults.
+    """
+    fields = constructor_fields(group)
+    for name, default in defaults.items():
+        kind, field = fields[name]
+        fields[name] = (kind, Field(default, description=field.description))
+    name = f"{owner}{group.__name__}Options"
+    model = create_model(name, __base__=Options, __doc__=summary(group), **fields)
+    model.owner = owner
+    return model
 
 
 def option_types(registered: type) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 import cppcl
 from cppcl.errors import InputError, NotFittedError
+from cppcl.learning.composition import Composition
 from cppcl.learning.cprl import CPRL
 from cppcl.learning.options import Coding, Graph, Initialization  # noqa: F401 (eval)
 from cppcl.learning.preparation import Preparation
@@ -39,6 +40,8 @@ def option_values(kind, prefix=""):
             continue
         if get_origin(hint) is Literal:
             values = [choice for choice in get_args(hint) if choice != default]
+        elif default == "auto":
+            values = [4] if int in get_args(hint) else [0.25]
         elif get_origin(hint) is tuple:
             values = [("sign",), ("l1", "dual")]
         elif hint is bool:
@@ -137,6 +140,8 @@ def test_everything_that_is_learned_has_a_name_that_says_so():
     assert public - model.get_params(deep=False).keys() == {"history_"}
     assert unfitted | {"history_"} == {
         "history_",
+        "n_atoms_",
+        "soft_links_",
         "sketch_dictionary_",
         "image_dictionary_",
         "sketch_pacing_",
@@ -150,7 +155,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
     model = CPRL(n_atoms=4, n_rounds=2, preparation={"whiten": True}).fit(*data())
     before = {name: array.tobytes() for name, array in model.to_arrays().items()}
     F, G, labels, _ = data(seed=1)
-    with pytest.raises(InputError, match="no variance"):
+    with pytest.raises(InputError, match="all 8 rows are alike"):
         model.fit(F, np.ones_like(G), labels, labels)
     with pytest.raises(InputError, match="call fit"):
         model.from_arrays({})
@@ -169,7 +174,13 @@ def test_the_text_of_a_model_is_the_call_that_makes_it():
     assert repr(CPRL()) == "CPRL()"
     assert repr(CPRL(seed=3, alpha=0.01)) == "CPRL(alpha=0.01, seed=3)"
     assert repr(CPRL(beta=1)) == "CPRL(beta=1)"
-    assert repr(CPRL(pacing={"eta": 2.0})) == "CPRL(pacing=Pacing(eta=2.0))"
+    assert repr(CPRL(pacing={"eta": 1.5})) == "CPRL(pacing=Pacing(eta=1.5))"
+    # A group that is given as an object is taken as it is, defaults of its own class included.
+    assert repr(CPRL(preparation=Preparation(power=0.5))) == (
+        "CPRL(preparation=Preparation(power=0.5))"
+    )
+    assert not CPRL(preparation=Preparation()).preparation.whiten
+    assert CPRL(preparation={"power": 0.5}).preparation.whiten
     assert repr(CPRL(**OTHER)).startswith("CPRL(n_atoms=4, alpha=0.01, n_rounds=3,")
 
 
@@ -197,6 +208,7 @@ def test_numbers_of_numpy_are_numbers():
 
 def test_hints_name_options_that_exist():
     known = {name.rpartition("__")[2] for name in CPRL().get_params()}
+    known |= {*Composition.option_names()}
     named = {
         name
         for folder in ("learning", "optim")

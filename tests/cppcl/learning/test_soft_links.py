@@ -113,6 +113,7 @@ OPTIONS = {
     "n_initial_rounds": 0,
     "n_rounds": 5,
     "code_ridge": 1.0,
+    "soft_links": 0.0,
 }
 
 
@@ -177,13 +178,15 @@ def test_soft_links_need_labels():
     (sketches, images), labels = noisy_classes()
     links = np.equal.outer(labels[:80], labels[:80]) * 1.0
     with pytest.raises(InputError, match=r"soft_links=1\.0 needs sketch_labels and image_labels"):
-        CPRL(**nested(**OPTIONS, soft_links=1.0)).fit(sketches[:80], images[:80], links=links)
-    given = CPRL(**nested(**OPTIONS, soft_links=1.0)).fit(
+        CPRL(**nested(**OPTIONS | {"soft_links": 1.0})).fit(
+            sketches[:80], images[:80], links=links
+        )
+    given = CPRL(**nested(**OPTIONS | {"soft_links": 1.0})).fit(
         sketches[:80], images[:80], labels[:80], labels[:80], links=links
     )
     assert given.to_arrays()["sketch_group_codes"].shape == (4, 4)
     with pytest.raises(InputError, match=r"soft_links=1\.0: no label occurs in both"):
-        CPRL(**nested(**OPTIONS, soft_links=1.0)).fit(
+        CPRL(**nested(**OPTIONS | {"soft_links": 1.0})).fit(
             sketches[:80], images[:80], labels[:80], labels[:80] + 10, links=links
         )
 

@@ -49,7 +49,11 @@ def test_training_on_a_device_agrees_with_the_processor(device, within, views):
     models = [
         CPRL(
             n_atoms=20,
+            alpha=0.05,
+            beta=1.0,
             n_rounds=6,
+            initialization={"atom_start": "samples"},
+            preparation={"whiten": False},
             device=where,
             coding={"code_solver": solver},
             graph={"within": within},

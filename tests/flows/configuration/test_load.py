@@ -456,7 +456,7 @@ def test_schema_of_the_form_offers_every_registered_class():
     methods = definitions["Protocol"]["properties"]["methods"]["additionalProperties"]
     assert set(methods["discriminator"]["mapping"]) == set(METHODS)
     alpha = definitions["CprlOptions"]["properties"]["alpha"]
-    assert (alpha["type"], alpha["default"]) == ("number", 0.05)
+    assert (alpha["type"], alpha["default"]) == ("number", 0.003)
 
 
 def test_options_follow_a_constructor():
