@@ -119,9 +119,9 @@ class TrainingData:
     def n_directions(self) -> int:
         """Directions in which the modalities can be expected to agree.
 
-        One for each class. Of pairs half as many, as the weakest directions are noise, but 16
-        where there are so many pairs. Given links are those of classes where several images have
-        the same ones.
+        One for each class. A quarter of the pairs and a third of the features, as the weakest
+        directions are noise, but 16 where there are so many pairs. Given links are those of
+        classes where several images have the same ones.
         """
         if self.links is None:
             linked, n_images = self.linked_by_label
@@ -129,7 +129,10 @@ class TrainingData:
             by_image = self.links.T.tocsr()
             linked = min(_distinct_rows(self.links), _distinct_rows(by_image))
             n_images = int((by_image.sum(axis=1) > 0).sum())
-        return linked if _several(linked, n_images) else max(linked // 2, min(linked, 16))
+        if _several(linked, n_images):
+            return linked
+        n_features = min(F.shape[1] for F in self.features)
+        return max(min(linked // 4, n_features // 3), min(linked, 16))
 
     def laplacian(self, normalize: Normalize, within: Sequence[Any] = (None, None)) -> Laplacian:
         """Graph by labels or by links, with these weights within either modality."""

@@ -11,11 +11,11 @@ from cppcl.learning.preparation import Preparation
 def classes(n_classes, n_sketches, n_images, seed=0):
     """Samples of classes whose centres the modalities share up to a rotation, and their labels."""
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(n_classes, 30))
-    rotation, _ = np.linalg.qr(rng.normal(size=(30, 30)))
+    centres = rng.normal(size=(n_classes, 60))
+    rotation, _ = np.linalg.qr(rng.normal(size=(60, 60)))
     labels = [np.repeat(np.arange(n_classes), n) for n in (n_sketches, n_images)]
     sketches, images = (
-        centres[of_side] + rng.normal(size=(len(of_side), 30)) for of_side in labels
+        centres[of_side] + rng.normal(size=(len(of_side), 60)) for of_side in labels
     )
     return (sketches, images @ rotation), labels
 
@@ -25,9 +25,10 @@ def classes(n_classes, n_sketches, n_images, seed=0):
     [
         (5, 4, 3, 5, 3.0),
         (5, 1, 2, 5, 3.0),
-        (40, 1, 1, 20, 0.0),
+        (100, 1, 1, 20, 0.0),  # a third of 60 features
+        (72, 1, 1, 18, 0.0),
         # Several sketches of each picture: what is searched for later is another picture.
-        (40, 2, 1, 20, 0.0),
+        (72, 2, 1, 18, 0.0),
         (20, 1, 1, 16, 0.0),
         (3, 1, 1, 3, 0.0),
         (1, 3, 3, 2, 3.0),
@@ -65,8 +66,8 @@ def test_links_settle_atoms_and_only_labels_soft_links():
     assert (alone.n_atoms_, alone.soft_links_) == (5, 0.0)
     labelled = CPRL(n_rounds=1).fit(*features, *labels, links=links)
     assert (labelled.n_atoms_, labelled.soft_links_) == (5, 3.0)
-    pairs = CPRL(n_rounds=1).fit(*(F[:40] for F in classes(40, 1, 1)[0]), links=np.eye(40))
-    assert (pairs.n_atoms_, pairs.soft_links_) == (20, 0.0)
+    pairs = CPRL(n_rounds=1).fit(*classes(72, 1, 1)[0], links=np.eye(72))
+    assert (pairs.n_atoms_, pairs.soft_links_) == (18, 0.0)
 
 
 def test_a_start_has_as_many_atoms_as_are_settled():
