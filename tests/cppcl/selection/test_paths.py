@@ -16,7 +16,13 @@ from cppcl.selection.grid_search import gather_scores, grid_search, search_jobs
 
 N = 90
 IDS = np.arange(N)
-QUICK = {"n_rounds": 4, "initialization": {"n_initial_rounds": 3}, "beta": 0.3}
+QUICK = {
+    "n_rounds": 4,
+    "beta": 0.3,
+    "initialization": {"atom_start": "samples", "n_initial_rounds": 3},
+    "preparation": {"whiten": False},
+    "coding": {"code_ridge": 0.0},
+}
 
 
 def two_views(seed=0):
