@@ -131,7 +131,7 @@ class TrainingData:
             n_images = int((by_image.sum(axis=1) > 0).sum())
         if _several(linked, n_images):
             return linked
-        n_features = min(F.shape[1] for F in self.features)
+        n_features = min(int(F.shape[1]) for F in self.features)
         return max(min(linked // 4, n_features // 3), min(linked, 16))
 
     def laplacian(self, normalize: Normalize, within: Sequence[Any] = (None, None)) -> Laplacian:
