@@ -1,7 +1,8 @@
-"""Whether drawings are brought to the form of a model's sketches: stored once it is known."""
+"""Whether drawings are brought to the form of a model's sketches: tried once, and stored."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,9 +16,10 @@ from cppcl.features import Extractor
 from cppcl.pictures.decoding import Picture, read_sample
 from cppcl.pictures.form import Form, form_of, in_form
 from cppcl.pictures.jitter import jittered
-from cppcl.retrieval.exact import nearest
-from storage import Recipe, Writer
+from cppcl.retrieval.exact import Metric, nearest
+from storage import Recipe
 from tasks.lineage import Lineage
+from tasks.progress import log
 from tasks.samples import open_pictures, open_split, targets, usable_rows
 from tasks.stages.train import open_method
 from tasks.workers.extractors import extractor_of
@@ -28,6 +30,8 @@ N_MEASURED = 40
 """Sketches whose form is measured."""
 N_TRIED = 100
 """Sketches that are tried as they are and in that form."""
+ONE_SIDED = 1.645
+"""Standard errors that a difference exceeds by chance in one of 20 cases."""
 N_PICTURES = 2000
 """Most pictures among which they search."""
 
@@ -45,17 +49,20 @@ class Drawings:
     as_they_are, with_form : float
         Mean reciprocal rank of their first right picture, as they were, and if the mean is taken
         of their features as they were and in that form.
+    error : float
+        Standard error of the mean difference of the two, over sketches.
     """
 
     form: Form
     n_tried: int
     as_they_are: float
     with_form: float
+    error: float
 
     @property
     def helps(self) -> bool:
-        """True if jittered training sketches found more with the form than without."""
-        return self.with_form > self.as_they_are
+        """True if jittered training sketches found more with the form, and not by chance."""
+        return self.with_form - self.as_they_are > ONE_SIDED * self.error
 
     def features(self, extractor: Extractor, drawing: Picture) -> NDArray[np.floating]:
         """Features of a drawing, (1, m), of it in the form too where that helps."""
@@ -67,7 +74,9 @@ class Drawings:
 
 
 def drawings_of(workspace: Workspace, lineage: Lineage) -> Drawings:
-    """Find in the store, or find out and store, what drawings should look like for a model.
+    """Find in the store, or find out and store, how a model takes drawings best.
+
+    A store that cannot be written to is left as it is.
 
     Parameters
     ----------
@@ -76,22 +85,37 @@ def drawings_of(workspace: Workspace, lineage: Lineage) -> Drawings:
     lineage : Lineage
         The model.
     """
-    recipe = Recipe("drawings", VERSION, {}, {"model": lineage.training.reference})
+    metric: Any = workspace.metric_of(lineage.training.reference)
+    recipe = Recipe("drawings", VERSION, {"metric": metric}, {"model": lineage.training.reference})
 
-    def create(writer: Writer) -> None:
-        writer.put_json("drawings.json", asdict(tried(workspace, lineage)))
+    def find_out() -> dict[str, Any]:
+        log("trying how this model takes drawings best; once, some seconds")
+        return asdict(tried(workspace, lineage, metric))
 
-    artifact = workspace.store.get_or_create(recipe, create).artifact
-    stored = artifact.json("drawings.json")
+    store = workspace.store
+    if store.find(recipe.reference) is None and not os.access(store.root, os.W_OK):
+        stored = find_out()
+    else:
+        found = store.get_or_create(recipe, lambda w: w.put_json("drawings.json", find_out()))
+        stored = found.artifact.json("drawings.json")
     form = stored.pop("form")
     return Drawings(Form(**form | {"centre": tuple(form["centre"])}), **stored)
 
 
-def tried(workspace: Workspace, lineage: Lineage) -> Drawings:
+def tried(workspace: Workspace, lineage: Lineage, metric: Metric) -> Drawings:
     """Measure training sketches, and search with some of them, jittered.
 
     Only training rows take part. As the model knows these sketches, more of them are right than
     of new ones; both ways to search gain by that alike.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    lineage : Lineage
+        The model.
+    metric : {'cosine', 'l2', 'intersection'}
+        What its codes are compared by.
     """
     store = workspace.store
     pictures = open_pictures(store, lineage.table)
@@ -117,16 +141,13 @@ def tried(workspace: Workspace, lineage: Lineage) -> Drawings:
     }
     form = form_of([*seen.values()][:N_MEASURED])
     drawn = [jittered(picture, form, rng) for picture in seen.values()]
-    scores = [0.0, 0.0]
+    scores = np.zeros((2, len(drawn)))
     if drawn and len(images):
-        method, extractor = (
-            open_method(store, lineage.training.reference),
-            spec.make(str(store.root)),
-        )
+        method = open_method(store, lineage.training.reference)
+        extractor = spec.make(str(store.root))
         gallery = method.encode_images(features["image"].rows("features", images))
         asked = targets(table, "sketch", target, np.array([*seen]))
         there = targets(table, "image", target, images)
-        metric: Any = workspace.metric_of(lineage.training.reference)
         as_they_are, formed = (
             extractor.transform(given) for given in (drawn, [in_form(d, form) for d in drawn])
         )
@@ -135,8 +156,12 @@ def tried(workspace: Workspace, lineage: Lineage) -> Drawings:
             found, _ = nearest(codes, gallery, len(images), metric=metric)
             is_right = there[found] == asked[:, None]
             ranks = np.where(is_right.any(axis=1), 1 + is_right.argmax(axis=1), np.inf)
-            scores[k] = float(np.mean(1 / ranks))
-    return Drawings(form, len(drawn), *scores)
+            scores[k] = 1 / ranks
+    n = len(drawn)
+    if n < 2:
+        return Drawings(form, n, 0.0, 0.0, 0.0)
+    error = float(np.std(scores[1] - scores[0], ddof=1) / np.sqrt(n))
+    return Drawings(form, n, *scores.mean(axis=1).tolist(), error)
 
 
 def readable(root: Path, paths: list[str], longest_side: int) -> Iterator[Picture]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
 
 from deployments.commands.arguments import add_method, add_workspace, with_method
 from deployments.terminal import Terminal
+from tasks.progress import listening
 from tasks.workspace import Workspace
 
 
@@ -35,7 +37,8 @@ def run(options: Namespace) -> int:
 
     workspace = Workspace(options.workspace)
     model = Model(workspace, workspace.find_model(with_method(options.model, options.method)))
-    matches = model.search(options.picture, options.k, photograph=options.photo)
+    with listening(on_message=partial(print, file=sys.stderr)):
+        matches = model.search(options.picture, options.k, photograph=options.photo)
     if options.json:
         print(json.dumps([vars(match) | {"path": str(match.path)} for match in matches]))
         return 0

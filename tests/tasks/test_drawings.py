@@ -49,12 +49,31 @@ def test_it_is_found_out_once_from_training_sketches_alone(model, monkeypatch):
     assert not read
 
 
+def test_a_store_that_cannot_be_written_to_is_left_as_it_is(model, monkeypatch):
+    before = sorted(model.workspace.store.root.rglob("*"))
+    monkeypatch.setattr(module.os, "access", lambda *_: False)
+    found = drawings_of(model.workspace, model.lineage)
+    assert sorted(model.workspace.store.root.rglob("*")) == before
+    monkeypatch.undo()
+    assert drawings_of(model.workspace, model.lineage) == found
+
+
+def test_a_search_says_once_what_it_is_trying(model, finished_run, cppcl):
+    sketch = finished_run.shapes / "sketches/circle/0.png"
+    said = [
+        cppcl("search", "tiny", sketch, "--workspace", model.workspace.root).stderr
+        for _ in range(2)
+    ]
+    assert "how this model takes drawings" in said[0]
+    assert said[1] == ""
+
+
 @pytest.mark.parametrize("helps", [True, False])
 def test_a_search_takes_the_form_too_where_it_helps(model, tmp_path, monkeypatch, helps):
     drawn = np.full((40, 40, 3), 255, np.uint8)
     drawn[2:12, 3] = drawn[2:12, 12] = drawn[2, 3:12] = drawn[12, 3:13] = 0
     form = Form(40, 40, 0.06, 0.8)
-    found = Drawings(form, 9, 0.5, 0.6 if helps else 0.5)
+    found = Drawings(form, 9, 0.5, 0.6 if helps else 0.53, 0.02)
     monkeypatch.setattr("tasks.model.drawings_of", lambda *_: found)
     seen: list[Any] = []
     encode = model.method.encode_sketches
@@ -80,5 +99,5 @@ def test_a_drawing_in_the_form_is_described_once():
             return super().transform(pictures)
 
     for picture in (drawn, formed):
-        Drawings(form, 9, 0.5, 0.6).features(Counting(size=(8, 8)), picture)
+        Drawings(form, 9, 0.5, 0.6, 0.02).features(Counting(size=(8, 8)), picture)
     assert described == [2, 1]

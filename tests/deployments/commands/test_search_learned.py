@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from storage import Reference
+from tasks.drawings import Drawings
 from tasks.model import Model
 from tasks.samples import open_pictures
 from tasks.workspace import Workspace
@@ -60,8 +61,9 @@ def learned_run(
     return LearnedRun(shapes, workspace, result.json())
 
 
-def test_search_describes_the_sketch_by_what_was_learned(learned_run, cppcl):
+def test_search_describes_the_sketch_by_what_was_learned(learned_run, cppcl, monkeypatch):
     """Nearest by brute force over stored codes, for a sketch of the data set itself."""
+    monkeypatch.setattr(Drawings, "helps", False)
     codes = learned_run.artifact("encode")
     table = open_pictures(
         learned_run.workspace.store, learned_run.artifact("fetch").reference
