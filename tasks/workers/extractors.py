@@ -19,10 +19,14 @@ from cppcl.features import make_extractor
 from cppcl.features.base import Extractor, Picture
 from cppcl.pictures.decoding import read_sample
 from storage import Artifact, Reference, Store
+from tasks.workers.rendered import RenderedDrawings
 
 LEARNED = "learned."
 """Prefix of the arrays of a `learn` artifact."""
 
+
+DRAWINGS = RenderedDrawings()
+"""SVG pictures that this process has rendered, by content and longest side."""
 
 Result = NDArray[Any] | InputError
 """A sample or a row of features, or why there is none."""
@@ -142,8 +146,10 @@ def read_unchanged(
         If the file is gone, or another one, since the data set was fetched.
     """
     sample: NDArray[Any] | InputError
+    drawn, key = path.lower().endswith(".svg"), (digest, longest_side)
+    kept = DRAWINGS.get(key) if drawn and (Path(root) / path).is_file() else None
     try:
-        sample = read_sample(Path(root), path, longest_side=longest_side)
+        sample = read_sample(Path(root), path, longest_side=longest_side) if kept is None else kept
     except InputError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             # Says nothing about the picture, so it must not be stored as its failure.
@@ -154,6 +160,8 @@ def read_unchanged(
         sample = error
     # Features of what it is now must not be stored, and found again, as of what it was.
     check_unchanged(Path(root), path, digest)
+    if drawn and kept is None and not isinstance(sample, InputError):
+        DRAWINGS.keep(key, sample)
     return sample
 
 

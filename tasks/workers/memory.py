@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cppcl.errors import InputError
 from cppcl.features.base import MIB, Extractor
+from tasks.workers.rendered import MOST_BYTES
 
 PROCESS = 176 * MIB
 """A worker with Dask, NumPy and the project imported (64 MiB without serving, 110 with)."""
@@ -29,7 +30,8 @@ class Budget:
     model, working : int
         What the extractor declares (`cppcl.features.base.Memory`), and arrays that it learned.
     pictures : int
-        Decoded pictures of a block, twice where the next ones are read meanwhile.
+        Decoded pictures of a block, twice where the next ones are read meanwhile, and rendered
+        drawings that are kept.
     rows : int
         Features of a block.
     block_rows, longest_side : int
@@ -83,7 +85,7 @@ def extraction_budget(
         extractor=extractor.name,
         model=needs.model + 3 * learned_bytes,
         working=needs.working,
-        pictures=DECODING + blocks_read * block_rows * 3 * longest_side**2,
+        pictures=DECODING + MOST_BYTES + blocks_read * block_rows * 3 * longest_side**2,
         # A batch of the extractor, the block, and its compressed copy.
         rows=3 * block_rows * extractor.dimension * 4,
         block_rows=block_rows,
