@@ -80,7 +80,7 @@ class InfoNCEHeads(LinkedBaseline):
 
     width: int = 512
     dimension: int = 256
-    temperature: float = 0.1
+    temperature: float = 0.2
     learning_rate: float = 1e-3
     epochs: int = 50
     batch_size: int = 256

@@ -58,8 +58,8 @@ class LogisticRegression(Baseline):
     output : {'probabilities', 'logits'}
         Codes: class probabilities, or the logits less their mean over classes.
     temperature : float
-        Logits are divided by it before they become probabilities. Large values leave more of
-        the classes that are less likely.
+        Logits are divided by it before they become probabilities. Larger values, and a smaller
+        C, keep more of the less likely classes, which new classes and instances resemble.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from cppcl.baselines.infonce import contrastive_loss, links_of_pairs
 from cppcl.baselines.links import class_links, given_links
 from cppcl.errors import InputError
 
-SMALL = {"width": 16, "dimension": 4, "epochs": 3, "batch_size": 8}
+SMALL = {"width": 16, "dimension": 4, "epochs": 3, "batch_size": 8, "temperature": 0.1}
 
 
 def two_views(n=30, m_s=6, m_i=6, seed=0):
