@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,8 +75,6 @@ class InfoNCEHeads(LinkedBaseline):
     supervision", ICML 2021; with several positives as in Khosla et al., "Supervised contrastive
     learning", NeurIPS 2020 (``L_out``). `history_` holds the mean loss of every epoch.
     """
-
-    version: ClassVar[int] = 1
 
     width: int = 512
     dimension: int = 256

@@ -23,13 +23,13 @@ Output = Literal["probabilities", "logits"]
 """Class probabilities, or the logits less their mean over classes."""
 Classes = NDArray[np.int64]
 
-MOST_CLASSES = 2000
+MOST_CLASSES = 1000
 """Time and memory grow with samples times classes; so many take minutes."""
 MOST_ITERATIONS = 500
 TOLERANCE = 0.01
 """Largest entry of the gradient at the end, relative to that at weights of zero."""
-BYTES_A_WEIGHT = 256
-"""L-BFGS keeps ten pairs of past steps and gradients in double precision."""
+BYTES_A_WEIGHT = 416
+"""L-BFGS keeps ten pairs of past steps and gradients in double precision, twice at its end."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -64,7 +64,7 @@ class LogisticRegression(Baseline):
     Raises
     ------
     InputError
-        By `fit`, if there are fewer than 2 classes, or more than 2,000.
+        By `fit`, if there are fewer than 2 classes, or more than 1,000.
 
     Notes
     -----
@@ -91,8 +91,9 @@ class LogisticRegression(Baseline):
         """Bytes that `fit` needs, with at most as many classes as the smaller modality samples."""
         n_classes = min(n_sketches, n_images, MOST_CLASSES)
         n_rows, n_columns = n_sketches + n_images, sum(dimensions)
-        weights = n_classes * min(n_rows, n_columns) * BYTES_A_WEIGHT
-        return training_memory(n_rows * (n_columns + n_classes)) + weights
+        values = n_rows * (n_columns + 2 * n_classes) + n_columns**2
+        rank = n_rows if 2 * n_rows <= n_columns else n_columns
+        return training_memory(values) + n_classes * rank * BYTES_A_WEIGHT
 
     def _learn(
         self,

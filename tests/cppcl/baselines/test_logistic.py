@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -100,3 +102,18 @@ def test_not_converging_is_told(monkeypatch):
     monkeypatch.setattr(logistic, "MOST_ITERATIONS", 2)
     with pytest.warns(ConvergenceWarning, match=r"within 2 iterations; a C smaller than 10\.0"):
         LogisticRegression().fit(*two_views(40, 4))
+
+
+@pytest.mark.parametrize(("n", "n_classes", "m"), [(120, 121, 200), (40, 41, 200), (900, 8, 60)])
+def test_memory_is_not_more_than_declared(n, n_classes, m):
+    sketches, images, *labels = two_views(n, n_classes, m, m)
+    data = sketches.astype(np.float32), images.astype(np.float32), *labels
+    declared = LogisticRegression().memory(n, n + 3, (m, m))
+    LogisticRegression().fit(*data)  # what is imported does not count
+    tracemalloc.start()
+    try:
+        LogisticRegression().fit(*data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < declared
