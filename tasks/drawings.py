@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cppcl.errors import PictureError
 from cppcl.features import Extractor
 from cppcl.pictures.decoding import Picture, read_sample
-from cppcl.pictures.form import Form, form_of, in_form
+from cppcl.pictures.form import Form, form_of, in_lines
 from cppcl.pictures.jitter import jittered
 from cppcl.retrieval.exact import Metric, nearest
 from storage import Recipe
@@ -25,11 +25,13 @@ from tasks.stages.train import open_method
 from tasks.workers.extractors import extractor_of
 from tasks.workspace import Workspace
 
-VERSION = "1"
+VERSION = "2"
 N_MEASURED = 40
 """Sketches whose form is measured."""
 N_TRIED = 100
 """Sketches that are tried as they are and in that form."""
+WIDTHS = (0.6, 1.0, 1.9)
+"""Of lines in which a drawing is rendered, as multiples of the form's."""
 ONE_SIDED = 1.645
 """Standard errors that a difference exceeds by chance in one of 20 cases."""
 N_PICTURES = 2000
@@ -47,8 +49,8 @@ class Drawings:
     n_tried : int
         Jittered training sketches.
     as_they_are, with_form : float
-        Mean reciprocal rank of their first right picture, as they were, and if the mean is taken
-        of their features as they were and in that form.
+        Mean reciprocal rank of their first right picture, by their own features, and by the mean
+        over these and the features of their `renderings`.
     error : float
         Standard error of the mean difference of the two, over sketches.
     """
@@ -65,12 +67,15 @@ class Drawings:
         return self.with_form - self.as_they_are > ONE_SIDED * self.error
 
     def features(self, extractor: Extractor, drawing: Picture) -> NDArray[np.floating]:
-        """Features of a drawing, (1, m), of it in the form too where that helps."""
-        given = [drawing]
-        if self.helps and (formed := in_form(drawing, self.form)) is not drawing:
-            given.append(formed)
+        """Features of a drawing, (1, m): of it, and of its `renderings` where that helps."""
+        given = [drawing, *(renderings(drawing, self.form) if self.helps else ())]
         found: NDArray[np.floating] = extractor.transform(given).mean(axis=0, keepdims=True)
         return found
+
+
+def renderings(drawing: Picture, form: Form) -> list[Picture]:
+    """A drawing in a form, its lines thinner, as wide and wider, but for what it is already."""
+    return [drawn for drawn in in_lines(drawing, form, WIDTHS) if drawn is not drawing]
 
 
 def drawings_of(workspace: Workspace, lineage: Lineage) -> Drawings:
@@ -148,10 +153,10 @@ def tried(workspace: Workspace, lineage: Lineage, metric: Metric) -> Drawings:
         gallery = method.encode_images(features["image"].rows("features", images))
         asked = targets(table, "sketch", target, np.array([*seen]))
         there = targets(table, "image", target, images)
-        as_they_are, formed = (
-            extractor.transform(given) for given in (drawn, [in_form(d, form) for d in drawn])
-        )
-        for k, rows in enumerate((as_they_are, (as_they_are + formed) / 2)):
+        described = [extractor.transform([d, *renderings(d, form)]) for d in drawn]
+        plain = np.stack([rows[0] for rows in described])
+        with_form = np.stack([rows.mean(axis=0) for rows in described])
+        for k, rows in enumerate((plain, with_form)):
             codes = method.encode_sketches(rows)
             found, _ = nearest(codes, gallery, len(images), metric=metric)
             is_right = there[found] == asked[:, None]

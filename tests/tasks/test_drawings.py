@@ -11,7 +11,7 @@ from PIL import Image
 
 from cppcl.features.descriptors.pixels import Pixels
 from cppcl.pictures.decoding import decode_picture
-from cppcl.pictures.form import Form, form_of, in_form
+from cppcl.pictures.form import Form, form_of, in_form, in_lines
 from tasks import drawings as module
 from tasks.drawings import Drawings, drawings_of
 from tasks.model import Model
@@ -80,13 +80,14 @@ def test_a_search_takes_the_form_too_where_it_helps(model, tmp_path, monkeypatch
     monkeypatch.setattr(model.method, "encode_sketches", lambda f: seen.append(f) or encode(f))
     Image.fromarray(drawn).save(tmp_path / "small.png")
     model.search(tmp_path / "small.png", 1)
-    features = Pixels(size=(8, 8)).transform([drawn, in_form(drawn, form)])
+    features = Pixels(size=(8, 8)).transform([drawn, *in_lines(drawn, form, module.WIDTHS)])
+    assert len(features) == 4
     expected = features.mean(axis=0) if helps else features[0]
     np.testing.assert_allclose(seen[0][0], expected, rtol=1e-6)
-    assert not np.allclose(*features)
+    assert not np.allclose(features[0], features[1])
 
 
-def test_a_drawing_in_the_form_is_described_once():
+def test_what_a_drawing_is_already_is_not_described_again():
     form = Form(40, 40, 0.06, 0.8)
     drawn = np.full((40, 40, 3), 255, np.uint8)
     drawn[10:30, 8:10] = drawn[10:30, 30:32] = 0
@@ -100,4 +101,4 @@ def test_a_drawing_in_the_form_is_described_once():
 
     for picture in (drawn, formed):
         Drawings(form, 9, 0.5, 0.6, 0.02).features(Counting(size=(8, 8)), picture)
-    assert described == [2, 1]
+    assert described == [4, 3]
