@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cppcl.errors import PictureError
-from cppcl.features import Extractor
 from cppcl.pictures.decoding import Picture, read_sample
 from cppcl.pictures.form import Form, form_of, in_lines
 from cppcl.pictures.jitter import jittered
@@ -66,11 +64,9 @@ class Drawings:
         """True if jittered training sketches found more with the form, and not by chance."""
         return self.with_form - self.as_they_are > ONE_SIDED * self.error
 
-    def features(self, extractor: Extractor, drawing: Picture) -> NDArray[np.floating]:
-        """Features of a drawing, (1, m): of it, and of its `renderings` where that helps."""
-        given = [drawing, *(renderings(drawing, self.form) if self.helps else ())]
-        found: NDArray[np.floating] = extractor.transform(given).mean(axis=0, keepdims=True)
-        return found
+    def pictures(self, drawing: Picture) -> list[Picture]:
+        """A drawing, and its `renderings` where they help: the mean of their features counts."""
+        return [drawing, *(renderings(drawing, self.form) if self.helps else ())]
 
 
 def renderings(drawing: Picture, form: Form) -> list[Picture]:

@@ -81,7 +81,8 @@ class Model:
         sketch = read_sketch(picture, spec.longest_side, photograph=photograph)
         extractor = picture_extractor(spec, self.workspace)
         drawings = drawings_of(self.workspace, self.lineage)
-        code = self.method.encode_sketches(drawings.features(extractor, sketch))
+        features = extractor.transform(drawings.pictures(sketch)).mean(axis=0, keepdims=True)
+        code = self.method.encode_sketches(features)
         if not code.any():
             hint = self.method.zero_codes_hint
             raise InputError(

@@ -68,7 +68,7 @@ class ServedModel:
     Attributes
     ----------
     drawings : Drawings
-        How features of drawings are computed.
+        What features of drawings are computed from.
     closeness : Closeness
         Which similarity is close in this gallery.
     examples : list of int
@@ -173,9 +173,11 @@ class ServedModel:
 
     def by_picture(self, picture: Picture, k: int) -> list[Found]:
         """Nearest pictures to a sketch, best first; none where its code is all zero."""
+        pictures = self.drawings.pictures(picture)
         # Neither extractors nor learners promise to be used by several threads at once.
         with self._lock:
-            code = self._method.encode_sketches(self.drawings.features(self._extractor, picture))
+            features = self._extractor.transform(pictures).mean(axis=0, keepdims=True)
+            code = self._method.encode_sketches(features)
         return self._nearest(code, k)
 
     def by_example(self, row: int, k: int) -> list[Found]:
