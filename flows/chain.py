@@ -124,7 +124,8 @@ class Chain:
             if runs("encode"):
                 for fit, model in zip(fits, models, strict=True):
                     self.score(fit, model)
-            self.record.put_chosen_first(self.workspace.store)
+            if self.experiment.tuning.choose:
+                self.record.choose(self.experiment.protocols, self.workspace.store)
         if runs("report"):
             self.stage(
                 "report",
@@ -305,7 +306,8 @@ class Chain:
             chosen = pictures.features[options.features]
             features = {f"{modality}_features": found for modality, found in chosen.items()}
             metric = options.metric or self.experiment.evaluation.metric
-            if (options.tune or self.experiment.tuning.choose) and runs("tune"):
+            choosing = self.experiment.tuning.choose and options.answers
+            if (options.tune or choosing) and runs("tune"):
                 try:
                     tuning = self.stage(
                         "tune",
@@ -321,7 +323,7 @@ class Chain:
                         label=label,
                     )
                 except InputError as error:
-                    if not self.experiment.tuning.choose:
+                    if not choosing:
                         raise
                     self.record.leave_out(name, method, error)
                     continue
@@ -350,7 +352,7 @@ class Chain:
         for protocol, refused in self.record.left_out.items():
             for method, error in refused.items():
                 log(f"{protocol}: {method} is left out, as it refuses the data: {error}")
-            if refused.keys() >= self.experiment.protocols[protocol].methods.keys():
+            if refused.keys() >= set(self.experiment.protocols[protocol].candidates):
                 raise next(iter(refused.values()))
         return [
             fit for fit in fits if fit.method not in self.record.left_out.get(fit.protocol, {})

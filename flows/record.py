@@ -11,6 +11,7 @@ from typing import Any
 from cppcl.errors import InputError
 from cppcl.report.comparisons import COMPARISONS
 from cppcl.retrieval.metrics import summarise
+from flows.configuration.experiment import Protocol
 from storage import Reference, Store
 from tasks.lineage import Lineage
 from tasks.reporting.report import training_of
@@ -33,6 +34,7 @@ class RunRecord:
     scores: dict[str, dict[str, list[Reference]]] = field(default_factory=dict)
     tunings: dict[str, dict[str, list[Reference]]] = field(default_factory=dict)
     left_out: dict[str, dict[str, InputError]] = field(default_factory=dict)
+    chosen: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, result: StageResult) -> Reference:
         """Note a stage's result and return its reference."""
@@ -52,22 +54,17 @@ class RunRecord:
         self.left_out.setdefault(protocol, {}).setdefault(method, error)
         self.tunings.get(protocol, {}).pop(method, None)
 
-    def chosen(self, store: Store) -> dict[str, dict[str, Any]]:
-        """Method that validation prefers, by protocol: see `choice_of`.
-
-        Only protocols whose methods were all validated are here.
-        """
-        return {
-            protocol: choice_of(methods)
-            for protocol, methods in self.tuned(store).items()
-            if self.scores.get(protocol) and methods.keys() >= self.scores[protocol].keys()
-        }
-
-    def put_chosen_first(self, store: Store) -> None:
-        """Let the method that validation prefers be the first of its protocol."""
-        for protocol, choice in self.chosen(store).items():
-            methods = self.scores[protocol]
-            first = choice["method"]
+    def choose(self, protocols: Mapping[str, Protocol], store: Store) -> None:
+        """Let the method that validation prefers be the first of its protocol: see `choice_of`."""
+        tuned = self.tuned(store)
+        for protocol, methods in self.scores.items():
+            searches = {
+                method: tuned[protocol][method]
+                for method in protocols[protocol].candidates
+                if method in methods and method in tuned.get(protocol, {})
+            }
+            self.chosen[protocol] = choice_of(searches)
+            first = self.chosen[protocol]["method"]
             self.scores[protocol] = {first: methods[first], **methods}
 
     def tuned(self, store: Store) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -87,8 +84,8 @@ class RunRecord:
                 options = configuration["protocols"][protocol]["methods"][method]
                 if any(search["best"] for search in searches):
                     options["chosen"] = [search["best"] for search in searches]
-        if chosen := self.chosen(store):
-            configuration["chosen"] = chosen
+        if self.chosen:
+            configuration["chosen"] = self.chosen
         return configuration
 
     def evaluations(self) -> dict[str, dict[str, list[str]]]:
@@ -143,7 +140,6 @@ class RunRecord:
         ``tuned`` where there are grids.
         """
         stages = [stage for stage in STAGES if stage in self.results]
-        chosen = self.chosen(store)
         artifacts = {s: self.results[s][0].reference.key for s in stages} | self._first(store)
         return {
             "experiment": self.experiment,
@@ -151,7 +147,7 @@ class RunRecord:
             **self.comparisons(store),
             "training": self.training(store),
             "artifacts": artifacts,
-            **({"chosen": chosen} if chosen else {}),
+            **({"chosen": self.chosen} if self.chosen else {}),
             **({"left_out": self._reasons()} if self.left_out else {}),
             "seconds": {s: round(sum(r.seconds for r in self.results[s]), 3) for s in stages},
             "cached": {s: all(r.cached for r in self.results[s]) for s in stages},

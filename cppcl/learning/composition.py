@@ -257,7 +257,7 @@ class ComposedMethod(BaseMethod):
         ]
         self._centred = [Preparation().fit(F) for F in features]
         self._training = [
-            self._codes_of_spaces(modality, F)
+            self.encode_spaces(modality, F)
             for modality, F in zip(MODALITIES, features, strict=True)
         ]
         self._numbers = None
@@ -266,6 +266,10 @@ class ComposedMethod(BaseMethod):
             self._numbers = numbers[0], numbers[1]
         self._settle()
         return self
+
+    def shares_members(self, other: object) -> bool:
+        """True if what another method learned is what this one did, the very same object."""
+        return isinstance(other, type(self)) and self._members is other._members
 
     def fit_like(
         self, fitted: object, training: Sequence[Any], spaces: Widths | None = None
@@ -317,11 +321,6 @@ class ComposedMethod(BaseMethod):
         moved: Floating = unit_rows(codes + weight * target)
         return moved * codes.any(axis=1, keepdims=True)
 
-    def _codes(self, modality: Modality, features: NDArray[Any]) -> Floating:
-        """Codes (n, d) of unit norm, not yet corrected for hubs."""
-        codes = self._side_by_side(self._codes_of_spaces(modality, np.asarray(features)))
-        return self._linked(modality, codes)
-
     def _learns_like(self, other: ComposedMethod) -> bool:
         """True if both learn the same from the same samples."""
         here, there = self.make, other.make
@@ -346,16 +345,36 @@ class ComposedMethod(BaseMethod):
 
     def encode_sketches(self, features: NDArray[Any]) -> Floating:
         """Codes (n, d) of sketch features (n, m_s)."""
-        codes = self._codes("sketch", features)
-        correction = self.composition.hubness
-        return codes if correction == "none" else sketches_with_hubness(codes, correction)
+        return self.compose("sketch", self.encode_spaces("sketch", features))
 
     def encode_images(self, features: NDArray[Any]) -> Floating:
         """Codes (n, d) of image features (n, m_i)."""
-        codes = self._codes("image", features)
+        return self.compose("image", self.encode_spaces("image", features))
+
+    def encode_spaces(self, modality: Modality, features: NDArray[Any]) -> list[Floating]:
+        """Codes (n, d_k) of every space, of unit norm, and the centred features last."""
+        if not self._widths.size:
+            raise NotFittedError("this method is not fitted yet; call fit")
+        features = np.asarray(features)
+        codes = [
+            unit_rows(
+                member.encode_sketches(part)
+                if modality == "sketch"
+                else member.encode_images(part)
+            )
+            for member, part in zip(self._members, self._parts(modality, features), strict=True)
+        ]
+        centred = self._centred[MODALITIES.index(modality)]
+        return [*codes, centred.transform(features, name=f"{modality}_features")]
+
+    def compose(self, modality: Modality, spaces: list[Floating]) -> Floating:
+        """Codes (n, d) from what `encode_spaces` returned, of a method that learned the same."""
         chosen = self.composition
+        codes = self._linked(modality, self._side_by_side(spaces))
         if chosen.hubness == "none":
             return codes
+        if modality == "sketch":
+            return sketches_with_hubness(codes, chosen.hubness)
         if self._bank is None:
             raise NotFittedError("this method is not fitted yet, it holds no bank of sketches")
         offsets = hub_offsets(
@@ -411,21 +430,6 @@ class ComposedMethod(BaseMethod):
                 f"{widths.sum()}"
             )
         yield from np.split(features, np.cumsum(widths)[:-1], axis=1)
-
-    def _codes_of_spaces(self, modality: Modality, features: NDArray[Any]) -> list[Floating]:
-        """Unit codes of every space, and the centred features last where they are needed."""
-        if not self._widths.size:
-            raise NotFittedError("this method is not fitted yet; call fit")
-        codes = [
-            unit_rows(
-                member.encode_sketches(part)
-                if modality == "sketch"
-                else member.encode_images(part)
-            )
-            for member, part in zip(self._members, self._parts(modality, features), strict=True)
-        ]
-        centred = self._centred[MODALITIES.index(modality)]
-        return [*codes, centred.transform(features, name=f"{modality}_features")]
 
     def _side_by_side(self, codes: list[Floating]) -> Floating:
         """Codes whose cosine is the weighted sum of those of the spaces."""

@@ -331,25 +331,31 @@ def score_fold(
         ),
     ]
     sketches, images = held_out
-    method = None
+    asked = data.features[0][sketches], data.features[1][images]
+    labels = data.labels[0][sketches], data.labels[1][images]
+    method: Any = None
+    spaces: tuple[Any, Any] | None = None
     for options in job.options:
+        before = method
         start: dict[str, Any] = {"start": method} if job.warm_start and method is not None else {}
         try:
-            made = constructed(make_method, options)
-            if isinstance(made, ComposedMethod):
-                method = made.fit_like(method, training, data.spaces)
+            method = constructed(make_method, options)
+            if isinstance(method, ComposedMethod):
+                method.fit_like(before, training, data.spaces)
             else:
-                method = made.fit(*training, **start)
+                method = method.fit(*training, **start)
         except InputError as error:
             raise InputError(f"options {options}, fold {fold}: {error}") from error
-        yield float(
-            scorer(
-                method.encode_sketches(data.features[0][sketches]),
-                method.encode_images(data.features[1][images]),
-                data.labels[0][sketches],
-                data.labels[1][images],
-            )
-        )
+        if isinstance(method, ComposedMethod):
+            if spaces is None or not method.shares_members(before):
+                spaces = (
+                    method.encode_spaces("sketch", asked[0]),
+                    method.encode_spaces("image", asked[1]),
+                )
+            codes = method.compose("sketch", spaces[0]), method.compose("image", spaces[1])
+        else:
+            codes = method.encode_sketches(asked[0]), method.encode_images(asked[1])
+        yield float(scorer(*codes, *labels))
 
 
 def score_by_name(

@@ -211,6 +211,18 @@ class Protocol(Options):
             self.published.check_methods(self.methods)
         return self
 
+    @model_validator(mode="after")
+    def check_candidates(self) -> Self:
+        """Refuse methods none of which may answer."""
+        if not self.candidates:
+            raise ValueError("answers is false for every method; leave it out for one")
+        return self
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Names of the methods that may answer searches."""
+        return tuple(name for name, options in self.methods.items() if options.answers)
+
     @property
     def target(self) -> Literal["groups", "labels"]:
         """Column of the sample table that says which pictures belong together."""
@@ -249,8 +261,8 @@ class Tuning(Options):
     )
     choose: bool = Field(
         False,
-        description="Score every method on the folds: the best answers searches, and methods "
-        "that refuse the data are left out",
+        description="Score methods on the folds: the best of those that may answer does, and "
+        "methods that refuse the data are left out",
     )
 
     def search_options(self, protocol: Protocol) -> dict[str, Any]:

@@ -47,6 +47,10 @@ COMPARED: dict[str, Any] = {
         Metric | None,
         Field(None, description="Similarity of its codes; that of the evaluation if none"),
     ),
+    "answers": (
+        bool,
+        Field(True, description="Whether it may answer searches, where tuning.choose is set"),
+    ),
 }
 """Fields of a method, beside the arguments of its constructor and its grid."""
 
