@@ -52,7 +52,8 @@ class Composition(Estimator):
         The features of several extractors (``cnn+hog``) are one space, or each is a space of its
         own on which the method learns alone.
     space_weights : sequence of float, optional
-        Weight of each space's cosine, with 'separate'; all alike if None.
+        Weight of each space's cosine, with 'separate'; all alike if None. Features of one
+        extractor need none.
     centred_share : float, default 0
         Share of the centred cosine of the features, from 0 to 1. With few training samples a
         learned space may know less than the features themselves. Both modalities need the same
@@ -123,6 +124,8 @@ class Composition(Estimator):
             If there are not as many weights as spaces.
         """
         weights = self.space_weights or (1.0,) * n_spaces
+        if n_spaces == 1:
+            weights = (1.0,)
         if len(weights) != n_spaces:
             raise InputError(
                 f"space_weights={weights} are {len(weights)}, but the features have {n_spaces} "

@@ -164,7 +164,7 @@ def test_options_are_listed_with_values(cppcl):
     every, emoji = cppcl("options"), cppcl("options", "emoji")
     assert every.code == emoji.code == 0
     assert "curriculum.image (name: hog)" in every.stdout
-    assert "protocols.instance.methods.cprl_a (method: cprl)" in emoji.stdout
+    assert "protocols.instance.methods.cprl_one_space_a (method: cprl)" in emoji.stdout
     assert "(name: hog)" not in emoji.stdout
     missing = cppcl("options", "emojis")
     assert (missing.code, missing.stdout) == (2, "")
