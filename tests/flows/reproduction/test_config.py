@@ -151,7 +151,7 @@ def test_a_recorded_run_with_the_same_options_is_found():
         "class_cca": ["2", "0"],
     }
     # Options that were not known when it was made had what is their default now,
-    del methods["cprl"]["coding"]["link_model"], whole["more_features"]
+    del methods["cprl"]["coding"]["link_model"], whole["block_rows"]
     assert recorded(record, only, "category") == found
     # and nothing else; nor is null the same as a value.
     for change in ("link_model=linear", "cprl.preparation.n_components=null", "cprl.seed=1"):
