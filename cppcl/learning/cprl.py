@@ -51,8 +51,8 @@ class CPRL(Learner):
     ----------
     n_atoms : int or 'auto', default 'auto'
         Atoms N of either dictionary; may exceed the number of samples. 'auto' is the number of
-        classes in both modalities, or, where labels have one image, a quarter of the pairs and at
-        most a third of the features, but 16 where there are so many pairs; from 2 to 200.
+        classes in both modalities, or, where labels have one image, half of the pairs and at most
+        a third of the features, but 16 where there are so many pairs; from 2 to 200.
     alpha : float, default 0.003
         Weight of the L1 norm, for features of unit norm (all codes vanish from 2 on).
     beta : float, default 30

@@ -119,7 +119,7 @@ class TrainingData:
     def n_directions(self) -> int:
         """Directions in which the modalities can be expected to agree.
 
-        One for each class. A quarter of the pairs and a third of the features, as the weakest
+        One for each class. Half of the pairs and at most a third of the features, as the weakest
         directions are noise, but 16 where there are so many pairs. Given links are those of
         classes where several images have the same ones.
         """
@@ -132,7 +132,7 @@ class TrainingData:
         if _several(linked, n_images):
             return linked
         n_features = min(int(F.shape[1]) for F in self.features)
-        return max(min(linked // 4, n_features // 3), min(linked, 16))
+        return max(min(linked // 2, n_features // 3), min(linked, 16))
 
     def laplacian(self, normalize: Normalize, within: Sequence[Any] = (None, None)) -> Laplacian:
         """Graph by labels or by links, with these weights within either modality."""

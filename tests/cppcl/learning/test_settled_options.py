@@ -26,9 +26,9 @@ def classes(n_classes, n_sketches, n_images, seed=0):
         (5, 4, 3, 5, 3.0),
         (5, 1, 2, 5, 3.0),
         (100, 1, 1, 20, 0.0),  # a third of 60 features
-        (72, 1, 1, 18, 0.0),
+        (38, 1, 1, 19, 0.0),
         # Several sketches of each picture: what is searched for later is another picture.
-        (72, 2, 1, 18, 0.0),
+        (38, 2, 1, 19, 0.0),
         (20, 1, 1, 16, 0.0),
         (3, 1, 1, 3, 0.0),
         (1, 3, 3, 2, 3.0),
@@ -66,8 +66,8 @@ def test_links_settle_atoms_and_only_labels_soft_links():
     assert (alone.n_atoms_, alone.soft_links_) == (5, 0.0)
     labelled = CPRL(n_rounds=1).fit(*features, *labels, links=links)
     assert (labelled.n_atoms_, labelled.soft_links_) == (5, 3.0)
-    pairs = CPRL(n_rounds=1).fit(*classes(72, 1, 1)[0], links=np.eye(72))
-    assert (pairs.n_atoms_, pairs.soft_links_) == (18, 0.0)
+    pairs = CPRL(n_rounds=1).fit(*classes(38, 1, 1)[0], links=np.eye(38))
+    assert (pairs.n_atoms_, pairs.soft_links_) == (19, 0.0)
 
 
 def test_a_start_has_as_many_atoms_as_are_settled():
