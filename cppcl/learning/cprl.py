@@ -14,7 +14,7 @@ from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.learning.learner import Learner, training_memory
 from cppcl.learning.options import Coding, Graph, Initialization
-from cppcl.learning.preparation import Preparation
+from cppcl.learning.preparation import CLASS_RIDGE, INSTANCE_RIDGE, Preparation
 from cppcl.learning.resuming import Round, digest_of, pass_rounds, resume
 from cppcl.learning.training_data import TrainingData
 from cppcl.modality import MODALITIES, Modality
@@ -68,8 +68,8 @@ class CPRL(Learner):
         Dictionaries before the first round; see `cppcl.learning.options.Initialization`.
     preparation : Preparation
         What is done to features first; see `cppcl.learning.preparation.Preparation`. Here they
-        are whitened by default, with a ridge of 0.03 and at most 300 components, and `power` is
-        'auto'.
+        are whitened by default, with at most 300 components, and `power` and `ridge` are 'auto':
+        the ridge is 0.03 where labels are classes, 0.1 where they are of instances.
     coding : Coding
         Codes in training, and of new samples; see `cppcl.learning.options.Coding`.
     printed : sequence of str, default ()
@@ -128,7 +128,7 @@ class CPRL(Learner):
     initialization: Initialization = field(default_factory=Initialization)
     preparation: Preparation = field(
         default_factory=partial(
-            Preparation, n_components=300, whiten=True, ridge=0.03, power="auto"
+            Preparation, n_components=300, whiten=True, ridge="auto", power="auto"
         )
     )
     coding: Coding = field(default_factory=Coding)
@@ -234,7 +234,7 @@ class CPRL(Learner):
         check_atoms_fit(n_atoms, data.dtype)
         coding = self.coding.settled(data)
         coding.check_labels(data)
-        preparations = {modality: self._new_preparation() for modality in MODALITIES}
+        preparations = {modality: self._settled_preparation(data) for modality in MODALITIES}
         sketches, images = (
             prepared(preparations[modality], F, f"{modality}_features")
             for modality, F in zip(MODALITIES, data.features, strict=True)
@@ -349,6 +349,12 @@ class CPRL(Learner):
 
     def _settled_atoms(self, n_directions: int) -> int:
         return max(2, min(n_directions, MOST_ATOMS)) if self.n_atoms == "auto" else self.n_atoms
+
+    def _settled_preparation(self, data: TrainingData) -> Preparation:
+        preparation = self._new_preparation()
+        if preparation.ridge == "auto":
+            preparation.ridge = CLASS_RIDGE if data.has_classes else INSTANCE_RIDGE
+        return preparation
 
     def _dictionaries_of(
         self, start: CPRL, features: tuple[Floating, Floating], n_atoms: int

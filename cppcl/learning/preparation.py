@@ -21,6 +21,9 @@ from cppcl.validation import (
 
 __all__ = ["Floating", "Preparation", "check_matrix", "principal_axes", "unit_rows"]
 
+CLASS_RIDGE, INSTANCE_RIDGE = 0.03, 0.1
+"""Ridge of whitening for labels of classes, and for pairs or where nothing is known."""
+
 
 def unit_rows(matrix: Floating, scale: Floating | None = None) -> Floating:
     """Divide every row by its Euclidean norm; zero rows stay zero.
@@ -121,9 +124,10 @@ class Preparation(Estimator):
         samples or columns); None keeps the columns, or the whole rank when whitening.
     whiten : bool
         Divide each axis by ``sqrt(eigenvalue + ridge * largest eigenvalue)``.
-    ridge : float
+    ridge : float or 'auto'
         Regularises whitening relative to the largest eigenvalue: no direction is amplified more
         than ``ridge ** -0.5`` times the leading one, at any scale or dimension of the features.
+        'auto' is 0.1, or what a method settles that knows the labels.
 
     Notes
     -----
@@ -143,7 +147,7 @@ class Preparation(Estimator):
     unit_norm: bool = True
     n_components: int | None = None
     whiten: bool = False
-    ridge: float = 1e-3
+    ridge: float | Auto = 1e-3
     power: float | Auto = 1.0
     _arrays: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
 
@@ -154,7 +158,7 @@ class Preparation(Estimator):
             hint = ", or None for all"
             check_number("n_components", self.n_components, least=1, whole=True, why=hint)
         check_flag("whiten", self.whiten)
-        check_number("ridge", self.ridge, least=0)
+        check_number_or_auto("ridge", self.ridge, least=0)
         check_number_or_auto("power", self.power, above=0)
 
     @property
@@ -195,7 +199,8 @@ class Preparation(Estimator):
                 "projected; give more samples, or n_components=None and whiten=False"
             )
         if self.whiten:
-            axes = axes / np.sqrt(eigenvalues + self.ridge * eigenvalues[0])
+            ridge = INSTANCE_RIDGE if self.ridge == "auto" else self.ridge
+            axes = axes / np.sqrt(eigenvalues + ridge * eigenvalues[0])
         arrays["projection"] = axes.astype(matrix.dtype)
         arrays["eigenvalues"] = eigenvalues.astype(matrix.dtype)
         return self

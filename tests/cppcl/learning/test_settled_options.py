@@ -107,6 +107,14 @@ def test_features_without_negative_entries_settle_the_power(lowest, power):
         np.testing.assert_array_equal(preparation.transform(-features), known.transform(-features))
 
 
+@pytest.mark.parametrize(("n_images", "ridge"), [(1, 0.1), (2, 0.03)])
+def test_labels_settle_the_ridge(n_images, ridge):
+    features, labels = classes(20, 2, n_images)
+    found = CPRL(n_rounds=1).fit(*features, *labels)
+    known = CPRL(n_rounds=1, preparation={"ridge": ridge}).fit(*features, *labels)
+    np.testing.assert_array_equal(found.sketch_dictionary_, known.sketch_dictionary_)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
