@@ -27,10 +27,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from bench_descriptors import sketches
-from entries import clustered_features, entry, report, seconds_each
+from entries import PLAIN, clustered_features, entry, report, seconds_each
 
 from cppcl import CPRL
 from cppcl.features import make_extractor
+from cppcl.learning.estimator import merged
 from cppcl.retrieval.gallery import Gallery
 
 PAPER_QUERY = 1.18
@@ -79,13 +80,8 @@ def before_search() -> tuple[float, float]:
     asked = sketches(N_QUERIES, seed=2)
     feature = seconds_each(learned.transform, asked)
     training, labels = clustered_features(2000, 2400, 50)
-    model = CPRL(
-        n_atoms=1000,
-        alpha=0.05,
-        n_rounds=1,
-        initialization={"n_initial_rounds": 1},
-        pacing={"regularizer": "none"},
-    )
+    once = {"initialization.n_initial_rounds": 1, "pacing.regularizer": "none"}
+    model = CPRL(n_atoms=1000, alpha=0.05, n_rounds=1, **merged(PLAIN, once))
     model.fit(training[:1000], training[1000:], labels[:1000], labels[1000:])
     return feature, seconds_each(model.encode_sketches, clustered_features(N_QUERIES, 2400, 50)[0])
 

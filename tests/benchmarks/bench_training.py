@@ -30,7 +30,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from entries import clustered_features, entry, in_process, product_rate, report
+from entries import PLAIN, clustered_features, entry, in_process, product_rate, report
 
 SIZES: dict[str, dict[str, Any]] = {
     # pairs of one class each, pixels, and the paper's N
@@ -70,11 +70,15 @@ def train(
     """Train once in this process, with so many pairs a sample; seconds, bytes and the history."""
     from cppcl import CPRL
     from cppcl.curriculum import ExplicitPairs
+    from cppcl.learning.estimator import merged
     from cppcl.optim.alternation import Alternation
 
     # Compiled before the clock starts, as in every process after the first one of a machine.
     small, few = clustered_features(200, 8, 4)
-    once = {**options, "n_atoms": 4, "n_rounds": 1, "initialization": {"n_initial_rounds": 1}}
+    options = merged(PLAIN, options)
+    once = merged(
+        options, {"n_atoms": 4, "n_rounds": 1, "initialization": {"n_initial_rounds": 1}}
+    )
     two_pairs = ExplicitPairs(np.array([[0, 1], [2, 3]]), 200) if pairs else None
     CPRL(**once).fit(small, small, few, few, two_pairs, two_pairs)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -92,7 +96,7 @@ def train(
     for name in ("step_pacing", "step_codes", "step_dictionaries", "_record"):
         _time_calls(Alternation, name, times)
     started = time.perf_counter()
-    model = CPRL(**options, pacing={"stop_when_selected": False}).fit(
+    model = CPRL(**merged(options, {"pacing": {"stop_when_selected": False}})).fit(
         *(F for F, _ in sides), *(labels for _, labels in sides), *curricula
     )
     seconds = time.perf_counter() - started

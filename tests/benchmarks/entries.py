@@ -15,6 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 REPEATS = 5
+PLAIN: dict[str, Any] = {
+    "beta": 1.0,
+    "pacing": {"eta": 1.3},
+    "initialization": {"atom_start": "samples"},
+    "preparation": {"n_components": None, "whiten": False, "power": 1.0},
+    "coding": {"code_ridge": 0.0, "soft_links": 0.0},
+}
+"""Options of CPRL on features as they are: what is timed is the paper's learner."""
 ONCE_ABOVE = 60.0
 """Seconds above which a measurement is not repeated."""
 
