@@ -70,13 +70,13 @@ def test_options_of_an_experiment_are_those_that_can_be_set(name):
 
 
 def test_published_scores_are_options():
-    published = "{source: x, score: map, values: {cprl: 0.5, cprl_a: 0.4}}"
+    published = "{source: x, score: map, values: {cprl: 0.5, ridge_cca: 0.4}}"
     experiment = load_experiment("emoji", ["seeds=[4]", f"instance.published={published}"])
     assert_options_are_those_that_can_be_set(experiment)
     rows = {name: row for name, *row in options_of(experiment)["protocols.instance.published"]}
-    assert rows["values.cprl_a"] == ["0.4", "Score as a fraction, by method of the protocol"]
+    assert rows["values.ridge_cca"] == ["0.4", "Score as a fraction, by method of the protocol"]
     assert (rows["trials"][0], rows["titles"][0]) == ("null", "{}")
-    assert set(rows) == {"source", "score", "trials", "values.cprl", "values.cprl_a", "titles"}
+    assert set(rows) == {"source", "score", "trials", "values.cprl", "values.ridge_cca", "titles"}
     everything = {name for name, *_ in all_options()["protocols.NAME.published"]}
     assert everything == {"source", "score", "trials", "values", "titles"}
 
