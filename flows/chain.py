@@ -29,7 +29,7 @@ from tasks.stages.fetch import fetch
 from tasks.stages.learn import find_learned, learn, log_test_pictures
 from tasks.stages.split import split
 from tasks.stages.train import train, train_ahead, training_recipe
-from tasks.stages.tune import best_options, tune
+from tasks.stages.tune import Search, best_options, search_ahead, tune
 from tasks.workspace import Workspace
 
 
@@ -57,6 +57,17 @@ class Extracted(NamedTuple):
     features: dict[str | None, ByModality]
     scores: ByModality
     annotator: dict[str, Reference]
+
+
+class Asked(NamedTuple):
+    """A method on one split, and what it is given: samples, features, curricula."""
+
+    split: ProtocolSplit
+    method: str
+    options: Any
+    samples: dict[str, Any]
+    features: dict[str, Reference]
+    given: dict[str, Any]
 
 
 class Fit(NamedTuple):
@@ -114,12 +125,12 @@ class Chain:
         if runs("curricula"):
             # Started by the first search that is not stored, and closed after the last training.
             with self.session():
-                fits = [
-                    fit
+                asked = [
+                    one
                     for split, pictures in zip(splits, extracted, strict=True)
-                    for fit in self.fits_of(split, table, pictures)
+                    for one in self.methods_of(split, table, pictures)
                 ]
-                fits = self.without_refused(fits)
+                fits = self.without_refused(self.tune(asked))
                 models = self.train(fits) if runs("train") else []
             if runs("encode"):
                 for fit, model in zip(fits, models, strict=True):
@@ -280,12 +291,11 @@ class Chain:
             )
         return self._extracted[asked]
 
-    def fits_of(
+    def methods_of(
         self, split: ProtocolSplit, table: Reference, pictures: Extracted
-    ) -> Iterator[Fit]:
-        """Build the curricula of a split, and tune every method on it."""
-        name, here = split.protocol, str(split)
-        protocol, runs = self.experiment.protocols[name], self.selection.runs
+    ) -> Iterator[Asked]:
+        """Build the curricula of a split; yields every method, and what it is given."""
+        protocol = self.experiment.protocols[split.protocol]
         samples = {"table": table, "split": split.rows, "target": protocol.target}
         curricula = None
         if self.experiment.curriculum:
@@ -298,50 +308,68 @@ class Chain:
                 annotator=pictures.annotator,
                 options=self.experiment.curriculum.pairing(),
                 answers=self.experiment.curriculum.answers(),
-                label=here,
+                label=str(split),
             )
         for method, options in protocol.methods.items():
-            label = f"{method}, {here}"
-            arguments, tuning = options.arguments(), None
             chosen = pictures.features[options.features]
             features = {f"{modality}_features": found for modality, found in chosen.items()}
-            metric = options.metric or self.experiment.evaluation.metric
-            choosing = self.experiment.tuning.choose and options.answers
-            if (options.tune or choosing) and runs("tune"):
-                try:
-                    tuning = self.stage(
-                        "tune",
-                        tune,
-                        **samples,
-                        **features,
-                        curricula=curricula,
-                        method=options.registered_name,
-                        options=arguments,
-                        grid=options.tune or {},
-                        metric=metric,
-                        **self.experiment.tuning.search_options(protocol),
-                        label=label,
-                    )
-                except InputError as error:
-                    if not choosing:
-                        raise
-                    self.record.leave_out(name, method, error)
-                    continue
-                self.record.add_tuning(name, method, tuning)
-                arguments = merged(arguments, best_options(self.workspace.store, tuning))
-                if not options.tune:
-                    tuning = None
-            training = training_recipe(
-                **samples,
-                **features,
-                curricula=curricula,
-                method=options.registered_name,
-                options=arguments,
-                tuning=tuning,
-            )
-            yield Fit(name, method, label, training, samples, features, metric)
+            given = {**samples, **features, "curricula": curricula}
+            yield Asked(split, method, options, samples, features, given)
 
-    def without_refused(self, fits: list[Fit]) -> list[Fit]:
+    def tune(self, asked: list[Asked]) -> Iterator[Fit]:
+        """Choose the options of every method on every split, those of a grid by validation."""
+        searches = [self.search_of(one) for one in asked]
+        if self.selection.runs("tune") and self.selection.mode("tune") == "reuse":
+            ahead = [Search(**search) for search in searches if search is not None]
+            search_ahead(self.workspace.store, ahead)
+        for one, search in zip(asked, searches, strict=True):
+            arguments, tuning = one.options.arguments(), None
+            if search is not None and self.selection.runs("tune"):
+                try:
+                    tuning = self.stage("tune", tune, **search)
+                except InputError as error:
+                    if not self.may_answer(one):
+                        raise
+                    self.record.leave_out(one.split.protocol, one.method, error)
+                    continue
+                self.record.add_tuning(one.split.protocol, one.method, tuning)
+                arguments = merged(arguments, best_options(self.workspace.store, tuning))
+            training = training_recipe(
+                **one.given,
+                method=one.options.registered_name,
+                options=arguments,
+                tuning=tuning if one.options.tune else None,
+            )
+            yield Fit(
+                one.split.protocol,
+                one.method,
+                f"{one.method}, {one.split}",
+                training,
+                one.samples,
+                one.features,
+                one.options.metric or self.experiment.evaluation.metric,
+            )
+
+    def may_answer(self, asked: Asked) -> bool:
+        """True if validation may choose a method to answer searches."""
+        return self.experiment.tuning.choose and asked.options.answers
+
+    def search_of(self, asked: Asked) -> dict[str, Any] | None:
+        """Arguments of the search of a method's options, or None where there is none."""
+        if not asked.options.tune and not self.may_answer(asked):
+            return None
+        protocol = self.experiment.protocols[asked.split.protocol]
+        return {
+            **asked.given,
+            "method": asked.options.registered_name,
+            "options": asked.options.arguments(),
+            "grid": asked.options.tune or {},
+            "metric": asked.options.metric or self.experiment.evaluation.metric,
+            **self.experiment.tuning.search_options(protocol),
+            "label": f"{asked.method}, {asked.split}",
+        }
+
+    def without_refused(self, tuned: Iterator[Fit]) -> list[Fit]:
         """Leave out methods that refused the data of a split, in the whole protocol.
 
         Raises
@@ -349,6 +377,7 @@ class Chain:
         InputError
             If no method of a protocol is left.
         """
+        fits = list(tuned)
         for protocol, refused in self.record.left_out.items():
             for method, error in refused.items():
                 log(f"{protocol}: {method} is left out, as it refuses the data: {error}")

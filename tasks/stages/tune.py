@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,10 +16,16 @@ from cppcl.learning.estimator import flattened, merged
 from cppcl.methods import Method, make_method
 from cppcl.modality import MODALITIES, Modality
 from cppcl.selection.folds import HeldOut, fewer_rows, repeated_folds
-from cppcl.selection.grid_search import Job, combinations, gather_scores, search_jobs
+from cppcl.selection.grid_search import (
+    Job,
+    SearchResult,
+    combinations,
+    gather_scores,
+    search_jobs,
+)
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.cluster.jobs import run_jobs
-from tasks.cluster.session import available_cluster
+from tasks.cluster.session import available_cluster, current_cluster
 from tasks.prefect_progress import prefect_progress
 from tasks.progress import Progress, log, tell
 from tasks.samples import (
@@ -29,7 +37,7 @@ from tasks.samples import (
 )
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workers.memory import check_training_memory
-from tasks.workers.search import job_recipe, score_stored_job
+from tasks.workers.search import job_recipe, score_stored_job, try_stored_job
 from tasks.workspace import Workspace
 
 VERSION = "2"
@@ -40,38 +48,12 @@ SURVIVORS = 4
 HINT = "raise compute.memory_per_worker (what is done is kept)"
 
 
-def tune_method(
-    *,
-    workspace: Workspace,
-    table: Reference,
-    split: Reference,
-    sketch_features: Reference,
-    image_features: Reference,
-    curricula: Reference | None,
-    method: str,
-    options: dict[str, Any],
-    grid: Mapping[str, Any],
-    target: Target,
-    held_out: HeldOut | Literal["auto"],
-    n_folds: int,
-    n_repeats: int,
-    score: str,
-    metric: str,
-    warm_start: bool,
-    seed: int,
-    halving: bool = False,
-    label: str = "",
-    mode: Mode = "reuse",
-) -> StageResult:
-    """Publish the scores of every combination of a grid, and the best one.
-
-    Jobs run on the cluster, and each is an artifact of its own: a search that was killed goes on,
-    and a larger grid costs only what is new in it.
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """A search of a method's options: what is scored, on which folds, and where that is stored.
 
     Parameters
     ----------
-    workspace : Workspace
-        Where artifacts are.
     table, split : Reference
         Samples, and which of them train: no other row is read.
     sketch_features, image_features : Reference
@@ -81,127 +63,243 @@ def tune_method(
     method, options : str, dict
         What is tuned, and the options that the grid does not name.
     grid : dict
-        Values to try of each option.
+        Values to try of each option; empty to score the options as they are.
     target : {'groups', 'labels'}
         What relevance goes by.
     held_out, n_folds, n_repeats, score, metric, warm_start, seed
         See `cppcl.selection.grid_search.grid_search`. Where `held_out` is 'auto', samples are
         held out if training sees most of what test sketches ask for, else classes.
+    halving : bool
+        Score combinations on `FIRST_ROWS` first, and the best of them on `MOST_ROWS`; nothing is
+        scored on more. Successive halving, in two rounds.
     label : str
         Which piece of the stage this is, for progress.
-    mode : {'reuse', 'force', 'require'}
-        What to do with a stored search, and with stored scores of its jobs.
     """
-    store, label = workspace.store, label or method
-    if held_out == "auto":
-        seen = seen_in_training(
-            open_pictures(store, table).table, open_split(store, split), target
-        )
-        held_out = "samples" if seen else "classes"
-    features = {"sketch_features": sketch_features, "image_features": image_features}
-    division: dict[str, Any] = {
-        "held_out": held_out,
-        "n_folds": n_folds,
-        "n_repeats": n_repeats,
-        "seed": seed,
-    }
-    rounds: list[int | None] = [None]
-    if halving:
-        rounds = [MOST_ROWS] if len(combinations(grid)) < SURVIVORS else [FIRST_ROWS, MOST_ROWS]
-    folds = [
-        Recipe(
+
+    table: Reference
+    split: Reference
+    sketch_features: Reference
+    image_features: Reference
+    curricula: Reference | None
+    method: str
+    options: dict[str, Any]
+    grid: Mapping[str, Any]
+    target: Target
+    held_out: HeldOut | Literal["auto"]
+    n_folds: int
+    n_repeats: int
+    score: str
+    metric: str
+    warm_start: bool
+    seed: int
+    halving: bool = False
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        """What the search is called."""
+        return self.label or self.method
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """Work of the search.
+
+        Raises
+        ------
+        InputError
+            A combination is refused.
+        """
+        try:
+            return search_jobs(
+                functools.partial(make_method, self.method, **without(self.options, self.grid)),
+                self.grid,
+                warm_start=self.warm_start,
+            )
+        except InputError as error:
+            raise InputError(f"{self.title}: {error}") from error
+
+    @property
+    def rounds(self) -> list[int | None]:
+        """Most rows of each round; None for all."""
+        if not self.halving:
+            return [None]
+        few = len(combinations(self.grid)) < SURVIVORS
+        return [MOST_ROWS] if few else [FIRST_ROWS, MOST_ROWS]
+
+    def features(self) -> dict[str, Reference]:
+        """Features by role."""
+        return {"sketch_features": self.sketch_features, "image_features": self.image_features}
+
+    def division(self, store: Store) -> dict[str, Any]:
+        """How training rows are divided into folds."""
+        held_out = self.held_out
+        if held_out == "auto":
+            seen = seen_in_training(
+                open_pictures(store, self.table).table, open_split(store, self.split), self.target
+            )
+            held_out = "samples" if seen else "classes"
+        return {
+            "held_out": held_out,
+            "n_folds": self.n_folds,
+            "n_repeats": self.n_repeats,
+            "seed": self.seed,
+        }
+
+    def folds(self, store: Store, number: int = 0) -> Recipe:
+        """Folds of a round; methods with the same features share them."""
+        rows = self.rounds[number]
+        few = {} if rows is None else {"most_rows": rows}
+        return Recipe(
             "folds",
             VERSION,
-            {"target": target, **division, **({} if rows is None else {"most_rows": rows})},
-            {"table": table, "split": split, **features},
+            {"target": self.target, **self.division(store), **few},
+            {"table": self.table, "split": self.split, **self.features()},
         )
-        for rows in rounds
-    ]
-    try:
-        jobs = search_jobs(
-            functools.partial(make_method, method, **without(options, grid)),
-            grid,
-            warm_start=warm_start,
-        )
-    except InputError as error:
-        raise InputError(f"{label}: {error}") from error
 
-    def recipes_on(rows: Recipe, chosen: Sequence[Job]) -> list[Recipe]:
+    def job_recipes(
+        self, store: Store, number: int = 0, jobs: Sequence[Job] | None = None
+    ) -> list[Recipe]:
+        """Scores of jobs, of all by default, on the folds of a round."""
+        folds = self.folds(store, number).reference
         return [
             job_recipe(
-                method,
-                replace(job, options=tuple(merged(options, one) for one in job.options)),
-                score=score,
-                metric=metric,
-                folds=rows.reference,
-                features=features,
-                curricula=curricula,
+                self.method,
+                replace(job, options=tuple(merged(self.options, one) for one in job.options)),
+                score=self.score,
+                metric=self.metric,
+                folds=folds,
+                features=self.features(),
+                curricula=self.curricula,
             )
-            for job in chosen
+            for job in (self.jobs if jobs is None else jobs)
         ]
 
-    recipes = recipes_on(folds[0], jobs)
-    recipe = Recipe(
-        "tune",
-        VERSION,
-        {"method": method, "options": without(options, grid), "grid": dict(grid)},
-        {"folds": folds[0].reference}
-        | {f"folds-{number}": other.reference for number, other in enumerate(folds[1:], start=2)}
-        | {f"job-{number:04}": job.reference for number, job in enumerate(recipes)},
-    )
-
-    def create_folds(writer: Writer, most_rows: int | None) -> None:
-        chosen: dict[Modality, Reference] = {"sketch": sketch_features, "image": image_features}
-        put_folds(
-            writer,
-            training_samples(store, table=table, split=split, features=chosen, target=target),
-            most_rows=most_rows,
-            **division,
+    def recipe(self, store: Store) -> Recipe:
+        """What the search is made from."""
+        folds = [self.folds(store, number).reference for number in range(len(self.rounds))]
+        jobs = self.job_recipes(store)
+        return Recipe(
+            "tune",
+            VERSION,
+            {
+                "method": self.method,
+                "options": without(self.options, self.grid),
+                "grid": dict(self.grid),
+            },
+            {"folds": folds[0]}
+            | {f"folds-{number}": other for number, other in enumerate(folds[1:], start=2)}
+            | {f"job-{number:04}": job.reference for number, job in enumerate(jobs)},
         )
 
-    def scores_on(number: int, chosen: Sequence[Job], *, force: bool) -> list[Any]:
-        fill = functools.partial(create_folds, most_rows=rounds[number])
-        store.get_or_create(folds[number], fill, force=force)
-        here = recipes_on(folds[number], chosen)
-        run_pending(store, here, force=force, label=label)
-        return [store.open(job.reference).array("scores").tolist() for job in here]
+    def publish_folds(self, store: Store, number: int = 0, *, force: bool = False) -> None:
+        """Divide the training rows for a round, unless that is stored."""
+
+        def create(writer: Writer) -> None:
+            features: dict[Modality, Reference] = {
+                "sketch": self.sketch_features,
+                "image": self.image_features,
+            }
+            samples = training_samples(
+                store, table=self.table, split=self.split, features=features, target=self.target
+            )
+            put_folds(writer, samples, most_rows=self.rounds[number], **self.division(store))
+
+        store.get_or_create(self.folds(store, number), create, force=force)
+
+    def run(self, store: Store, *, force: bool) -> SearchResult:
+        """Score what is not stored, and gather all.
+
+        Raises
+        ------
+        InputError
+            The method refuses the data.
+        """
+        scores = self._scores(store, 0, self.jobs, force=force)
+        last = list(range(len(self.jobs)))
+        if len(self.rounds) > 1:
+            best = [max(np.mean(of_one) for of_one in of_job) for of_job in scores]
+            last = np.argsort(best)[::-1][: max(2, len(last) // SURVIVORS)].tolist()
+            again = self._scores(store, 1, [self.jobs[k] for k in last], force=force)
+            for place, found in zip(last, again, strict=True):
+                scores[place] = found
+        return gather_scores(self.grid, self.jobs, scores, [self.jobs[k] for k in last])
+
+    def _scores(self, store: Store, number: int, jobs: Sequence[Job], *, force: bool) -> list[Any]:
+        self.publish_folds(store, number, force=force)
+        recipes = self.job_recipes(store, number, jobs)
+        run_pending(store, recipes, force=force, label=self.title)
+        return [store.open(recipe.reference).array("scores").tolist() for recipe in recipes]
+
+
+def tune_method(*, workspace: Workspace, mode: Mode = "reuse", **search: Any) -> StageResult:
+    """Publish the scores of every combination of a grid, and the best one.
+
+    Jobs run on the cluster, and each is an artifact of its own: a search that was killed goes on,
+    and a larger grid costs only what is new in it.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    mode : {'reuse', 'force', 'require'}
+        What to do with a stored search, and with stored scores of its jobs.
+    **search
+        Fields of a `Search`.
+    """
+    store, asked = workspace.store, Search(**search)
 
     def create(writer: Writer) -> None:
-        force = mode == "force"
         try:
-            scores = scores_on(0, jobs, force=force)
-            last = list(range(len(jobs)))
-            if len(rounds) > 1:
-                best = [max(np.mean(of_one) for of_one in of_job) for of_job in scores]
-                last = np.argsort(best)[::-1][: max(2, len(jobs) // SURVIVORS)].tolist()
-                for place, found in zip(
-                    last, scores_on(1, [jobs[k] for k in last], force=force), strict=True
-                ):
-                    scores[place] = found
-            result = gather_scores(grid, jobs, scores, [jobs[k] for k in last])
+            result = asked.run(store, force=mode == "force")
         except InputError as error:
-            raise InputError(f"{label}: {error}") from error
+            raise InputError(f"{asked.title}: {error}") from error
         writer.put_array("scores", result.scores)
         writer.put_json(
             "search.json",
             {
-                "method": method,
-                "score": score,
-                "n_folds": n_folds,
-                "n_repeats": n_repeats,
+                "method": asked.method,
+                "score": asked.score,
+                "n_folds": asked.n_folds,
+                "n_repeats": asked.n_repeats,
                 "warm_start": result.warm_start,
                 "best": result.best_options,
-                "halving": halving,
                 "table": result.table(),
             },
         )
 
-    done = produce(store, recipe, create, mode=mode, label=label)
-    log(f"{label}: {in_words(store.open(done.reference))}")
+    done = produce(store, asked.recipe(store), create, mode=mode, label=asked.title)
+    log(f"{asked.title}: {in_words(store.open(done.reference))}")
     return done
 
 
 tune = stage_task(tune_method)
+
+
+def search_ahead(store: Store, searches: Sequence[Search]) -> None:
+    """Score the jobs of several searches at once on the cluster, where they are not stored.
+
+    What a method refuses is left to its search, which says so.
+    """
+    pending: dict[str, Recipe] = {}
+    for search in searches:
+        with suppress(InputError):
+            if store.find(search.recipe(store).reference) is None:
+                search.publish_folds(store)
+                for recipe in search.job_recipes(store):
+                    if not uses_gpu(recipe) and store.find(recipe.reference) is None:
+                        pending[str(recipe.reference)] = recipe
+    if len(pending) < 2:
+        return
+    memory = current_cluster().memory_of_a_worker()
+    recipes = [job for job in pending.values() if declared_memory(store, job) <= memory]
+    work = functools.partial(try_stored_job, store=str(store.root))
+    documents = [job.document() for job in recipes]
+    with prefect_progress("tune") as show:
+        for done, _ in enumerate(
+            run_jobs(work, documents, device="cpu", name="tune", hint=HINT), 1
+        ):
+            tell(Progress("tune", "all methods", done, len(recipes)))
+            show(done / len(recipes))
 
 
 def without(options: dict[str, Any], grid: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,11 +6,13 @@ A job is one artifact: whoever needs its scores, in this search or another, find
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from cppcl.errors import InputError
 from cppcl.methods import make_method
 from cppcl.modality import MODALITIES
 from cppcl.selection.grid_search import Job, SearchData, score_by_name, score_job
@@ -85,6 +87,12 @@ def score_stored_job(document: dict[str, Any], *, store: str, force: bool) -> No
         writer.put_array("scores", np.array(scores, dtype=np.float64))
 
     place.get_or_create(recipe, create, force=force)
+
+
+def try_stored_job(document: dict[str, Any], *, store: str) -> None:
+    """Publish the scores of a job, unless they are stored or the method refuses the data."""
+    with suppress(InputError):
+        score_stored_job(document, store=store, force=False)
 
 
 def open_search_data(store: Store, inputs: Mapping[str, Reference]) -> SearchData:

@@ -186,10 +186,11 @@ def test_a_run_shows_and_records_what_was_chosen(finished_run):
 def test_the_method_that_validation_prefers_answers(shapes, write, run_plain, workspace):
     """CPRL leaves no code here and cannot win; a method that refuses the data is left out."""
     source = write({"alpha": [50.0]})
-    refusing = "instance.methods={cprl: {alpha: 50.0}, centred_cosine: , class_cca: "
+    refused = "class_cca: {composition: {spaces: separate, space_weights: [1, 1, 1]}}"
     overrides = (
         "tuning.choose=true",
-        refusing + "{composition: {spaces: separate, space_weights: [1, 1, 1, 1]}}}",
+        "features={sketch: {name: pixels+hog}, image: {name: pixels+hog}}",
+        f"instance.methods={{cprl: {{alpha: 50.0}}, centred_cosine: , {refused}}}",
     )
     chain = run_plain(source, workspace, *overrides)
     summary = chain.record.summary(workspace.store)
@@ -207,10 +208,4 @@ def test_the_method_that_validation_prefers_answers(shapes, write, run_plain, wo
     trained = workspace.store.open(chain.pieces["train centred_cosine"][0].reference)
     assert "tuning" not in trained.inputs  # an empty grid chooses no option
     with pytest.raises(InputError, match="space_weights"):
-        run_plain(
-            source,
-            workspace,
-            *overrides,
-            "instance.methods={class_cca: {composition: "
-            "{spaces: separate, space_weights: [1, 1, 1, 1]}}}",
-        )
+        run_plain(source, workspace, *overrides, f"instance.methods={{{refused}}}")
