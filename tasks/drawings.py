@@ -12,7 +12,7 @@ import numpy as np
 
 from cppcl.errors import PictureError
 from cppcl.pictures.decoding import Picture, read_sample
-from cppcl.pictures.form import Form, form_of, in_lines
+from cppcl.pictures.form import Form, form_of, in_form
 from cppcl.pictures.jitter import jittered
 from cppcl.retrieval.exact import Metric, nearest
 from storage import Recipe
@@ -23,13 +23,11 @@ from tasks.stages.train import open_method
 from tasks.workers.extractors import extractor_of
 from tasks.workspace import Workspace
 
-VERSION = "2"
+VERSION = "4"
 N_MEASURED = 40
 """Sketches whose form is measured."""
-N_TRIED = 100
+N_TRIED = 60
 """Sketches that are tried as they are and in that form."""
-WIDTHS = (0.6, 1.0, 1.9)
-"""Of lines in which a drawing is rendered, as multiples of the form's."""
 ONE_SIDED = 1.645
 """Standard errors that a difference exceeds by chance in one of 20 cases."""
 N_PICTURES = 2000
@@ -48,7 +46,7 @@ class Drawings:
         Jittered training sketches.
     as_they_are, with_form : float
         Mean reciprocal rank of their first right picture, by their own features, and by the mean
-        over these and the features of their `renderings`.
+        of these and their features in that form.
     error : float
         Standard error of the mean difference of the two, over sketches.
     """
@@ -65,13 +63,14 @@ class Drawings:
         return self.with_form - self.as_they_are > ONE_SIDED * self.error
 
     def pictures(self, drawing: Picture) -> list[Picture]:
-        """A drawing, and its `renderings` where they help: the mean of their features counts."""
-        return [drawing, *(renderings(drawing, self.form) if self.helps else ())]
+        """A drawing, and it in the form where that helps: the mean of their features counts."""
+        return described(drawing, self.form) if self.helps else [drawing]
 
 
-def renderings(drawing: Picture, form: Form) -> list[Picture]:
-    """A drawing in a form, its lines thinner, as wide and wider, but for what it is already."""
-    return [drawn for drawn in in_lines(drawing, form, WIDTHS) if drawn is not drawing]
+def described(drawing: Picture, form: Form) -> list[Picture]:
+    """A drawing, and it in a form, unless it is already."""
+    formed = in_form(drawing, form)
+    return [drawing] if formed is drawing else [drawing, formed]
 
 
 def drawings_of(workspace: Workspace, lineage: Lineage) -> Drawings:
@@ -149,9 +148,9 @@ def tried(workspace: Workspace, lineage: Lineage, metric: Metric) -> Drawings:
         gallery = method.encode_images(features["image"].rows("features", images))
         asked = targets(table, "sketch", target, np.array([*seen]))
         there = targets(table, "image", target, images)
-        described = [extractor.transform([d, *renderings(d, form)]) for d in drawn]
-        plain = np.stack([rows[0] for rows in described])
-        with_form = np.stack([rows.mean(axis=0) for rows in described])
+        features_of = [extractor.transform(described(drawing, form)) for drawing in drawn]
+        plain = np.stack([rows[0] for rows in features_of])
+        with_form = np.stack([rows.mean(axis=0) for rows in features_of])
         for k, rows in enumerate((plain, with_form)):
             codes = method.encode_sketches(rows)
             found, _ = nearest(codes, gallery, len(images), metric=metric)

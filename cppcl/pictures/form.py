@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,16 +79,10 @@ def form_of(sketches: Iterable[Picture]) -> Form:
 
 
 def in_form(picture: Picture, form: Form) -> Picture:
-    """Bring a line drawing to a form: `in_lines` of the form's width; others stay as they are."""
-    drawn = in_lines(picture, form)
-    return drawn[0] if drawn else picture
-
-
-def in_lines(picture: Picture, form: Form, widths: Sequence[float] = (1.0,)) -> list[Picture]:
-    """Bring a line drawing to a form, black on white, with lines of several widths.
+    """Bring a line drawing to a form, black on white.
 
     Its strokes are cut out, enlarged or reduced, and moved; then their outlines are shifted until
-    half of the strokes are as wide as they should be or wider. Where that makes lines narrower,
+    half of the strokes are as wide as the form says or wider. Where that makes lines narrower,
     their middle lines stay, and areas that are filled remain filled.
 
     Parameters
@@ -97,20 +91,18 @@ def in_lines(picture: Picture, form: Form, widths: Sequence[float] = (1.0,)) -> 
         Light strokes on a dark ground are turned over.
     form : Form
         Of other drawings.
-    widths : sequence of float
-        Widths of lines, as multiples of the form's.
 
     Returns
     -------
-    list of (height, width, 3) uint8
-        One for each width; the picture itself for 1 where it has the form to a pixel. Empty where
-        it has no strokes or is no line drawing (`is_line_drawing`).
+    (height, width, 3) uint8
+        The picture itself where it has no strokes, is no line drawing (`is_line_drawing`), or has
+        that form to a pixel.
     """
     gray = luma(picture)
     if _ground(gray) < 128:
         gray = 255 - gray
     if not is_line_drawing(gray):
-        return []
+        return picture
     left, top, right, bottom = ink_box(stroke_mask(gray))
     # With a little of the ground on every side.
     cut = np.pad(gray, 1, constant_values=gray.max())[top : bottom + 2, left : right + 2]
@@ -124,14 +116,12 @@ def in_lines(picture: Picture, form: Form, widths: Sequence[float] = (1.0,)) -> 
         LARGEST_THINNING * line / width,
     )
     centre = np.array(form.centre) * size
-    moved = np.abs(np.array([left + right, top + bottom]) / 2 - centre).max()
-    grown = np.abs(scale - 1) * sides.max()
-    has_form = gray.shape == (form.height, form.width) and (
-        max(moved, grown, abs(width - line)) <= 1
-    )
-    wanted = [w for w in widths if not (has_form and w == 1)]
-    drawn = iter(_drawn(cut, scale, centre, [line * w for w in wanted], size))
-    return [next(drawn) if w in wanted else picture for w in widths]
+    if gray.shape == (form.height, form.width):
+        moved = np.abs(np.array([left + right, top + bottom]) / 2 - centre).max()
+        grown = np.abs(scale - 1) * sides.max()
+        if max(moved, grown, abs(width - line)) <= 1:
+            return picture
+    return _drawn(cut, scale, centre, line, size)
 
 
 def is_line_drawing(gray: NDArray[np.uint8]) -> bool:
@@ -172,10 +162,10 @@ def _drawn(
     cut: NDArray[np.uint8],
     scale: float,
     centre: NDArray[np.float64],
-    lines: Sequence[float],
+    line: float,
     size: NDArray[np.int64],
-) -> Iterator[Picture]:
-    """Draw strokes anew, black on white, with lines of several widths.
+) -> Picture:
+    """Draw strokes anew, black on white.
 
     Parameters
     ----------
@@ -185,8 +175,8 @@ def _drawn(
         How much larger they are drawn.
     centre : (2,) float64
         Where the middle of it comes, pixels of the result.
-    lines : sequence of float
-        Widths of lines, pixels of the result.
+    line : float
+        Width of lines, pixels of the result.
     size : (2,) int
         Width and height of the result.
     """
@@ -199,23 +189,20 @@ def _drawn(
         (max(3, sides[0]), max(3, sides[1])), Image.Resampling.BICUBIC
     )
     # Around it so much white that lines can grow.
-    room = 2 + int(np.ceil(FINENESS * max(lines, default=0) / 2))
-    ink = np.pad(stroke_mask(np.asarray(fine)), room)
+    ink = np.pad(stroke_mask(np.asarray(fine)), 2 + int(np.ceil(FINENESS * line / 2)))
     depth = distance_transform_edt(ink)
     middle = skeletonize(ink)  # type: ignore[no-untyped-call]
+    wider = FINENESS * line - width_of(depth[middle])
     # From the outline, which is half a pixel from the middle of the pixels beside it.
-    outside = np.where(ink, 0.5 - depth, distance_transform_edt(~ink) - 0.5)
-    from_middle = distance_transform_edt(~middle)
-    width, height = size
-    for line in lines:
-        wider = FINENESS * line - width_of(depth[middle])
-        beyond = outside - wider / 2
-        if wider < 0:
-            beyond = np.minimum(beyond, from_middle - FINENESS * line / 2)
-        canvas = np.zeros(FINENESS * size[::-1])
-        _put(canvas, np.clip(0.5 - beyond, 0, 1), FINENESS * centre[::-1])
-        cover = canvas.reshape(height, FINENESS, width, FINENESS).mean(axis=(1, 3))
-        yield np.repeat(np.rint(255 * (1 - cover)).astype(np.uint8)[:, :, None], 3, axis=2)
+    beyond = np.where(ink, 0.5 - depth, distance_transform_edt(~ink) - 0.5) - wider / 2
+    if wider < 0:
+        beyond = np.minimum(beyond, distance_transform_edt(~middle) - FINENESS * line / 2)
+    canvas = np.zeros(FINENESS * size[::-1])
+    _put(canvas, np.clip(0.5 - beyond, 0, 1), FINENESS * centre[::-1])
+    cover = np.zeros(size[::-1])
+    for row, column in np.ndindex(FINENESS, FINENESS):
+        cover += canvas[row::FINENESS, column::FINENESS] / FINENESS**2
+    return np.repeat(np.rint(255 * (1 - cover)).astype(np.uint8)[:, :, None], 3, axis=2)
 
 
 def _put(

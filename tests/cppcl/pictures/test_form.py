@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from cppcl.pictures.decoding import Picture
-from cppcl.pictures.form import Form, form_of, in_form, in_lines, is_line_drawing
+from cppcl.pictures.form import Form, form_of, in_form, is_line_drawing
 from cppcl.pictures.jitter import jittered, wiped
 from cppcl.pictures.strokes import ink_box, luma, stroke_mask
 
@@ -104,18 +104,6 @@ class TestGiving:
         given = luma(in_form(picture, FORM))
         assert given[100:125, 65:95].max() == 0
 
-    def test_lines_of_several_widths_lie_over_each_other(self):
-        thin, usual, wide = in_lines(house(), FORM, (0.5, 1, 2))
-        np.testing.assert_array_equal(usual, in_form(house(), FORM))
-        widths = [form_of([picture]).line / FORM.line for picture in (thin, usual, wide)]
-        assert widths == pytest.approx([0.5, 1, 2], abs=0.15)
-        masks = [stroke_mask(picture) for picture in (thin, usual, wide)]
-        assert (masks[0] & ~masks[1]).sum() <= 0.01 * masks[0].sum()
-        assert (masks[1] & ~masks[2]).sum() <= 0.01 * masks[1].sum()
-        again = in_lines(usual, form_of([usual]), (0.5, 1))
-        assert again[1] is usual
-        assert form_of(again[:1]).line == pytest.approx(FORM.line / 2, abs=1 / 160)
-
     def test_strokes_that_are_light_on_dark_are_turned_over(self):
         np.testing.assert_array_equal(in_form(255 - house(), FORM), in_form(house(), FORM))
 
@@ -130,7 +118,6 @@ class TestGiving:
         shades = np.tile(np.linspace(0, 255, 120).astype(np.uint8)[:, None, None], (1, 120, 3))
         assert not is_line_drawing(luma(shades))
         assert in_form(shades, FORM) is shades
-        assert in_lines(shades, FORM) == []
         assert is_line_drawing(luma(house()))
 
 
