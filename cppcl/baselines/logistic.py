@@ -215,11 +215,14 @@ def joint_rows(
         return np.hstack([common * samples, (own if modality == "sketch" else -own) * samples])
 
     rows = np.vstack([placed(sketches, "sketch"), placed(images, "image")])
-    maps = placed(np.eye(m_s), "sketch"), placed(np.eye(m_i), "image")
-    if 2 * len(rows) <= rows.shape[1]:
-        basis = span(rows)
-        rows, maps = rows @ basis, (maps[0] @ basis, maps[1] @ basis)
-    return rows, maps
+    if 2 * len(rows) > rows.shape[1]:
+        return rows, (placed(np.eye(m_s), "sketch"), placed(np.eye(m_i), "image"))
+    basis = span(rows)
+    first, second = basis[:m_s], basis[m_s:]
+    if not sharing:
+        return rows @ basis, (first, second)
+    common, own = (np.sqrt((1 + sign * sharing) / 2).astype(dtype) for sign in (1, -1))
+    return rows @ basis, (common * first + own * second, common * first - own * second)
 
 
 def fitted_regression(

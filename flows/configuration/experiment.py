@@ -245,7 +245,9 @@ class Tuning(Options):
     """How options are chosen for methods with a grid: by cross-validation on training rows."""
 
     n_folds: int = Field(3, ge=2, description="Folds, each held out once")
-    n_repeats: int = Field(1, ge=1, description="Divisions into folds, where samples are few")
+    n_repeats: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        1, description="Divisions into folds; auto draws more where samples are few"
+    )
     held_out: Literal["auto", "classes", "samples"] = Field(
         "auto", description="Whole classes or instances, or samples of each; as the split does"
     )

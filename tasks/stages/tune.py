@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -45,6 +46,8 @@ FIRST_ROWS, MOST_ROWS = 600, 2400
 """Training rows of the larger modality in the first and in the last round of halving."""
 SURVIVORS = 4
 """One of so many goes on to the last round; at least two do."""
+ENOUGH_QUERIES, MOST_REPEATS = 200, 5
+"""Held-out sketches that tell methods apart, and most divisions into folds to have so many."""
 HINT = "raise compute.memory_per_worker (what is done is kept)"
 
 
@@ -68,7 +71,9 @@ class Search:
         What relevance goes by.
     held_out, n_folds, n_repeats, score, metric, warm_start, seed
         See `cppcl.selection.grid_search.grid_search`. Where `held_out` is 'auto', samples are
-        held out if training sees most of what test sketches ask for, else classes.
+        held out if training sees most of what test sketches ask for, else classes; where
+        `n_repeats` is, folds are drawn until `ENOUGH_QUERIES` are asked, at most `MOST_REPEATS`
+        times.
     halving : bool
         Score combinations on `FIRST_ROWS` first, and the best of them on `MOST_ROWS`; nothing is
         scored on more. Successive halving, in two rounds.
@@ -87,7 +92,7 @@ class Search:
     target: Target
     held_out: HeldOut | Literal["auto"]
     n_folds: int
-    n_repeats: int
+    n_repeats: int | Literal["auto"]
     score: str
     metric: str
     warm_start: bool
@@ -138,10 +143,14 @@ class Search:
                 open_pictures(store, self.table).table, open_split(store, self.split), self.target
             )
             held_out = "samples" if seen else "classes"
+        n_repeats = self.n_repeats
+        if n_repeats == "auto":
+            n_sketches = len(open_split(store, self.split).train_sketches)
+            n_repeats = min(MOST_REPEATS, math.ceil(ENOUGH_QUERIES / max(1, n_sketches)))
         return {
             "held_out": held_out,
             "n_folds": self.n_folds,
-            "n_repeats": self.n_repeats,
+            "n_repeats": n_repeats,
             "seed": self.seed,
         }
 
@@ -260,7 +269,7 @@ def tune_method(*, workspace: Workspace, mode: Mode = "reuse", **search: Any) ->
                 "method": asked.method,
                 "score": asked.score,
                 "n_folds": asked.n_folds,
-                "n_repeats": asked.n_repeats,
+                "n_repeats": asked.division(store)["n_repeats"],
                 "warm_start": result.warm_start,
                 "best": result.best_options,
                 "table": result.table(),
