@@ -51,6 +51,9 @@ CHANGES: dict[str, set[str]] = {
     "n_folds=3": TUNED | REPORT,
     "n_repeats=2": TUNED | REPORT,
     "tuning.seed=1": TUNED | REPORT,
+    "halving=true": TUNED | REPORT,
+    "hubness=csls": METHODS | REPORT,
+    "cprl.answers=false": REPORT,
     "score=rank_1": TUNED | REPORT,
     # What 'auto' stood for, and a method that takes no start.
     "held_out=samples": REPORT,
@@ -162,6 +165,7 @@ def test_every_option_is_tried_or_belongs_to_a_registered_class(experiment_file)
     tried = [tuple(change.partition("=")[0].split(".")) for change in CHANGES]
     tried += [(f"{modality}_answers",) for modality in MODALITIES]  # in test_curricula.py
     tried += [("more_features",)]  # in test_more_features.py
+    tried += [("tuning", "choose")]  # in test_tuning.py
     for path in option_paths(experiment):
         if of_classes & {*path, path[:2]} or path in GROUPS:
             continue

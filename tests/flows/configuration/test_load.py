@@ -9,8 +9,8 @@ import yaml
 from pydantic import ValidationError
 
 from cppcl.errors import InputError
-from cppcl.features import EXTRACTORS
-from cppcl.methods import METHODS
+from cppcl.features import EXTRACTORS, make_extractor
+from cppcl.methods import METHODS, make_method
 from flows.configuration.experiment import Experiment
 from flows.configuration.extractors import score_model
 from flows.configuration.load import load_experiment, option_paths, packaged_experiments
@@ -60,10 +60,10 @@ def test_packaged_experiment_loads(name):
     assert Experiment.model_validate(experiment.model_dump(mode="json")) == experiment
     for protocol in experiment.protocols.values():
         for method in protocol.methods.values():
-            METHODS[method.registered_name](**method.arguments())
+            make_method(method.registered_name, **method.arguments())
     for sides in filter(None, (experiment.features, experiment.curriculum)):
         for extractor in (sides.sketch, sides.image):
-            EXTRACTORS[extractor.registered_name](**extractor.arguments())
+            make_extractor(extractor.registered_name, extractor.arguments())
 
 
 def test_packaged_experiments_include_the_embedded_one():
