@@ -16,7 +16,7 @@ demo: $(VENV)/.installed-demo ## install, run the chain on the embedded data, sa
 
 test: $(VENV)/.installed-dev ## install, then check import rules, tests and coverage
 	$(BIN)/lint-imports
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal \
 		--cov=cppcl --cov=storage --cov-fail-under=98
 
 lint: $(VENV)/.installed-dev ## ruff, mypy and import rules

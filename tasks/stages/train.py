@@ -116,8 +116,8 @@ def train_several(
 ) -> dict[Reference, float]:
     """Train on the cluster what is not stored, if that is faster than one after another.
 
-    Left to the stage itself are methods that do not learn in rounds, those on a GPU, those that
-    need more memory than a worker has, and a single one, which has all cores there.
+    Left to the stage itself are methods on a GPU and those that need more memory than a worker
+    has; and all of them unless several learn in rounds: closed forms alone are sooner done there.
 
     Parameters
     ----------
@@ -140,12 +140,12 @@ def train_several(
         if (
             (mode == "force" or store.find(recipe.reference) is None)
             and not method.uses_gpu
-            and in_rounds(method)
+            and method.learns
         ):
             pending.append(training_of(store, recipe, label))
     memory = current_cluster().memory_of_a_worker() if pending else 0
     pending = [training for training in pending if training.memory(store) <= memory]
-    if len(pending) < 2:
+    if sum(in_rounds(training.method()) for training in pending) < 2:
         return {}
     seconds: dict[Reference, float] = {}
     finished: set[str] = set()
