@@ -351,8 +351,9 @@ class Chain:
             )
 
     def may_answer(self, asked: Asked) -> bool:
-        """True if validation may choose a method to answer searches."""
-        return self.experiment.tuning.choose and asked.options.answers
+        """True if validation chooses among several methods, and this is one of them."""
+        candidates = self.experiment.protocols[asked.split.protocol].candidates
+        return self.experiment.tuning.choose and asked.options.answers and len(candidates) > 1
 
     def search_of(self, asked: Asked) -> dict[str, Any] | None:
         """Arguments of the search of a method's options, or None where there is none."""

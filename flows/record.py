@@ -63,6 +63,8 @@ class RunRecord:
                 for method in protocols[protocol].candidates
                 if method in methods and method in tuned.get(protocol, {})
             }
+            if not searches:  # a single method has no rival
+                continue
             self.chosen[protocol] = choice_of(searches)
             first = self.chosen[protocol]["method"]
             self.scores[protocol] = {first: methods[first], **methods}

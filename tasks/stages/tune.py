@@ -330,6 +330,12 @@ def put_folds(
 ) -> None:
     """Write training rows, numbers of their labels, and the folds that hold each out."""
     sketches, images = samples
+    for part in samples:
+        if not len(part.rows):
+            raise InputError(
+                f"no {part.modality} trains in this split, so there is nothing to validate on; "
+                "leave out tune and tuning.choose"
+            )
     if most_rows is not None:
         rows = fewer_rows(
             sketches.labels,
