@@ -320,8 +320,7 @@ class Chain:
         """Choose the options of every method on every split, those of a grid by validation."""
         searches = [self.search_of(one) for one in asked]
         if self.selection.runs("tune") and self.selection.mode("tune") == "reuse":
-            ahead = [Search(**search) for search in searches if search is not None]
-            search_ahead(self.workspace.store, ahead)
+            self.search_ahead([Search(**search) for search in searches if search is not None])
         for one, search in zip(asked, searches, strict=True):
             arguments, tuning = one.options.arguments(), None
             if search is not None and self.selection.runs("tune"):
@@ -349,6 +348,12 @@ class Chain:
                 one.features,
                 one.options.metric or self.experiment.evaluation.metric,
             )
+
+    def search_ahead(self, searches: list[Search]) -> None:
+        """Score the combinations of all searches at once on the cluster."""
+        store = self.workspace.store
+        if pending := [search for search in searches if search.is_pending(store)]:
+            search_ahead(workspace=self.workspace, searches=pending)
 
     def may_answer(self, asked: Asked) -> bool:
         """True if validation chooses among several methods, and this is one of them."""

@@ -308,8 +308,10 @@ class FinishedRun:
         return self.result.json()
 
     def copy(self, folder: Path) -> Any:
-        """Workspace with the same artifacts, to be changed."""
-        return type(self.workspace)(Path(shutil.copytree(self.workspace.root, folder)))
+        """Workspace with the same artifacts, to be changed; without what searches found out."""
+        left_out = shutil.ignore_patterns("drawings")
+        copied = shutil.copytree(self.workspace.root, folder, ignore=left_out)
+        return type(self.workspace)(Path(copied))
 
 
 @pytest.fixture(scope="session")

@@ -179,7 +179,14 @@ def collect(workspace: Workspace, options: Namespace) -> int:
             f"store gc takes no KEY (got {', '.join(options.keys)}): it removes everything that "
             "the latest runs do not use; see what that is with --dry-run"
         )
-    removed = workspace.store.gc(set(latest(workspace)), dry_run=options.dry_run)
+    keep = set(latest(workspace))
+    # What searches found out about a model is in no run; it stays as long as the model.
+    keep |= {
+        found.reference
+        for found in workspace.store.artifacts("drawings")
+        if found.inputs["model"] in keep
+    }
+    removed = workspace.store.gc(keep, dry_run=options.dry_run)
     verb = "would remove" if options.dry_run else "removed"
     for folder in removed:
         print(f"{verb} {folder.parent.name}/{folder.name}")

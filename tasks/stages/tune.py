@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from prefect import task
 
 from cppcl.errors import InputError
 from cppcl.learning.estimator import flattened, merged
@@ -36,7 +37,7 @@ from tasks.samples import (
     seen_in_training,
     training_samples,
 )
-from tasks.stages.contract import Mode, StageResult, produce, stage_task
+from tasks.stages.contract import PREFECT_OPTIONS, Mode, StageResult, produce, stage_task
 from tasks.workers.memory import check_training_memory
 from tasks.workers.search import job_recipe, score_stored_job, try_stored_job
 from tasks.workspace import Workspace
@@ -200,6 +201,12 @@ class Search:
             | {f"job-{number:04}": job.reference for number, job in enumerate(jobs)},
         )
 
+    def is_pending(self, store: Store) -> bool:
+        """True if it is not stored; false for a method that refuses its options."""
+        with suppress(InputError):
+            return store.find(self.recipe(store).reference) is None
+        return False
+
     def publish_folds(self, store: Store, number: int = 0, *, force: bool = False) -> None:
         """Divide the training rows for a round, unless that is stored."""
 
@@ -284,19 +291,20 @@ def tune_method(*, workspace: Workspace, mode: Mode = "reuse", **search: Any) ->
 tune = stage_task(tune_method)
 
 
-def search_ahead(store: Store, searches: Sequence[Search]) -> None:
+def search_several(*, workspace: Workspace, searches: Sequence[Search]) -> None:
     """Score the jobs of several searches at once on the cluster, where they are not stored.
 
     What a method refuses is left to its search, which says so.
     """
+    store = workspace.store
     pending: dict[str, Recipe] = {}
     for search in searches:
         with suppress(InputError):
-            if store.find(search.recipe(store).reference) is None:
-                search.publish_folds(store)
-                for recipe in search.job_recipes(store):
-                    if not uses_gpu(recipe) and store.find(recipe.reference) is None:
-                        pending[str(recipe.reference)] = recipe
+            search.publish_folds(store)
+            recipes = search.job_recipes(store)
+            lacking = [job for job in recipes if store.find(job.reference) is None]
+            log_stored(search.title, recipes, lacking)
+            pending |= {str(job.reference): job for job in lacking if not uses_gpu(job)}
     if len(pending) < 2:
         return
     memory = current_cluster().memory_of_a_worker()
@@ -309,6 +317,9 @@ def search_ahead(store: Store, searches: Sequence[Search]) -> None:
         ):
             tell(Progress("tune", "all methods", done, len(recipes)))
             show(done / len(recipes))
+
+
+search_ahead = task(search_several, name="tune_ahead", **PREFECT_OPTIONS)
 
 
 def without(options: dict[str, Any], grid: Mapping[str, Any]) -> dict[str, Any]:
@@ -372,9 +383,7 @@ def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, label: 
     """Compute on the cluster what the store lacks of these jobs."""
     pending = [job for job in recipes if force or store.find(job.reference) is None]
     stored = len(recipes) - len(pending)
-    if stored and pending:
-        of_all, still = (sum(map(n_combinations, jobs)) for jobs in (recipes, pending))
-        log(f"{label}: {of_all - still} of {of_all} combinations were done")
+    log_stored(label, recipes, pending)
     if pending and (workers := available_cluster()):
         declared = max(declared_memory(store, job) for job in pending)
         check_training_memory(method_of(pending[0]), declared, workers.memory_of_a_worker())
@@ -386,6 +395,13 @@ def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, label: 
         for done, _ in enumerate(finished, start=stored + 1):
             tell(Progress("tune", label, done, len(recipes)))
             show(done / len(recipes))
+
+
+def log_stored(label: str, recipes: Sequence[Recipe], pending: Sequence[Recipe]) -> None:
+    """Log how many combinations need no computing, where some do."""
+    of_all, still = (sum(map(n_combinations, jobs)) for jobs in (recipes, pending))
+    if 0 < still < of_all:
+        log(f"{label}: {of_all - still} of {of_all} combinations were done")
 
 
 def n_combinations(job: Recipe) -> int:

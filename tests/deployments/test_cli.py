@@ -320,7 +320,7 @@ class TestFinishedRun:
         page = Path(shown.stdout.strip())
         assert page.name == "report.html"
         assert page.is_absolute()
-        name, _ = finished_run.workspace.find_run("tiny")
+        name, _ = finished_run.workspace.find_run("tiny", "report")
         copied = cppcl("report", name, "--output", tmp_path / "a" / "b", "--workspace", place)
         assert Path(copied.stdout.strip()) == tmp_path / "a" / "b" / "report.html"
         assert (tmp_path / "a/b/report.html").read_bytes() == page.read_bytes()

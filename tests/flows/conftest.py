@@ -44,6 +44,9 @@ class PlainChain(Chain):
     def train_ahead(self, recipes: Any) -> dict[Reference, float]:
         return {}
 
+    def search_ahead(self, searches: Any) -> None:
+        pass
+
 
 @pytest.fixture(scope="session")
 def run_plain() -> Callable[..., PlainChain]:

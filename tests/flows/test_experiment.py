@@ -121,8 +121,7 @@ def test_work_shows_its_progress_in_prefect(finished_run, client):
         "sketch edgeness": 100.0,
         "image colour_contrast": 100.0,
         "train": 100.0,
-        "tune class_cca, category, split 0": 100.0,
-        "tune class_cca, category, split 1": 100.0,
+        "tune": 100.0,
     }
 
 

@@ -108,7 +108,7 @@ def test_scores_are_those_of_each_combination_run_alone(swept, source, workspace
             assert float(line["std"]) == metrics["instance"][method]["map_std"]
             assert float(line["chance"]) == metrics["instance"]["chance"]["map"]
             assert line["splits"] == "2"
-    assert len({line["mean"] for line in lines if line["method"] == "cprl"}) > 2
+    assert len({line["mean"] for line in lines if line["method"] == "cprl"}) > 1
 
 
 def test_it_is_made_from_the_evaluations_that_the_runs_recorded(swept):
