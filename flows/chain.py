@@ -22,6 +22,7 @@ from tasks.cluster.session import Cluster, cluster_session
 from tasks.progress import log
 from tasks.reporting.report import render_report
 from tasks.stages.build_curricula import build_curricula
+from tasks.stages.contract import StageNotStoredError
 from tasks.stages.encode import encode
 from tasks.stages.evaluate import evaluate
 from tasks.stages.extract import extract
@@ -322,11 +323,14 @@ class Chain:
         if self.selection.runs("tune") and self.selection.mode("tune") == "reuse":
             self.search_ahead([Search(**search) for search in searches if search is not None])
         for one, search in zip(asked, searches, strict=True):
+            if one.method in self.record.left_out.get(one.split.protocol, {}):
+                continue
             arguments, tuning = one.options.arguments(), None
             if search is not None and self.selection.runs("tune"):
                 try:
                     tuning = self.stage("tune", tune, **search)
-                except InputError as error:
+                except (InputError, StageNotStoredError) as error:
+                    # One that refused the data when the stage ran left nothing in the store.
                     if not self.may_answer(one):
                         raise
                     self.record.leave_out(one.split.protocol, one.method, error)
@@ -386,7 +390,7 @@ class Chain:
         fits = list(tuned)
         for protocol, refused in self.record.left_out.items():
             for method, error in refused.items():
-                log(f"{protocol}: {method} is left out, as it refuses the data: {error}")
+                log(f"{protocol}: {method} is left out: {error}")
             if refused.keys() >= set(self.experiment.protocols[protocol].candidates):
                 raise next(iter(refused.values()))
         return [

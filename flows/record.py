@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cppcl.errors import InputError
+from cppcl.errors import CppclError
 from cppcl.report.comparisons import COMPARISONS
 from cppcl.retrieval.metrics import summarise
 from flows.configuration.experiment import Protocol
@@ -33,7 +33,7 @@ class RunRecord:
     results: dict[str, list[StageResult]] = field(default_factory=dict)
     scores: dict[str, dict[str, list[Reference]]] = field(default_factory=dict)
     tunings: dict[str, dict[str, list[Reference]]] = field(default_factory=dict)
-    left_out: dict[str, dict[str, InputError]] = field(default_factory=dict)
+    left_out: dict[str, dict[str, CppclError]] = field(default_factory=dict)
     chosen: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, result: StageResult) -> Reference:
@@ -49,7 +49,7 @@ class RunRecord:
         """Note which protocol and method a search belongs to."""
         self.tunings.setdefault(protocol, {}).setdefault(method, []).append(tuning)
 
-    def leave_out(self, protocol: str, method: str, error: InputError) -> None:
+    def leave_out(self, protocol: str, method: str, error: CppclError) -> None:
         """Note that a method refuses the data of a split; what it did on others is dropped."""
         self.left_out.setdefault(protocol, {}).setdefault(method, error)
         self.tunings.get(protocol, {}).pop(method, None)

@@ -112,7 +112,7 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
             )
     for protocol, methods in summary.get("left_out", {}).items():
         for method, reason in methods.items():
-            terminal.message(f"{protocol}: {method} is left out, as it refuses the data: {reason}")
+            terminal.message(f"{protocol}: {method} is left out: {reason}")
     for protocol, choice in summary.get("chosen", {}).items():
         terminal.message(f"{protocol}: {choice_text(choice)}")
     cached = summary["cached"]

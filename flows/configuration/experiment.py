@@ -263,8 +263,8 @@ class Tuning(Options):
     )
     choose: bool = Field(
         False,
-        description="Score methods on the folds: the best of those that may answer does, and "
-        "methods that refuse the data are left out",
+        description="Score methods on the folds, let the best one answer searches, and leave out "
+        "methods that refuse the data",
     )
 
     def search_options(self, protocol: Protocol) -> dict[str, Any]:

@@ -124,13 +124,14 @@ class Search:
         except InputError as error:
             raise InputError(f"{self.title}: {error}") from error
 
-    @property
-    def rounds(self) -> list[int | None]:
-        """Most rows of each round; None for all."""
+    def rounds(self, store: Store) -> list[int | None]:
+        """Most rows of each round; None for all. One round is enough for few rows or jobs."""
         if not self.halving:
             return [None]
-        few = len(combinations(self.grid)) < SURVIVORS
-        return [MOST_ROWS] if few else [FIRST_ROWS, MOST_ROWS]
+        split = open_split(store, self.split)
+        n_rows = max(len(split.train_sketches), len(split.train_images))
+        once = n_rows <= FIRST_ROWS or len(combinations(self.grid)) < SURVIVORS
+        return [MOST_ROWS] if once else [FIRST_ROWS, MOST_ROWS]
 
     def features(self) -> dict[str, Reference]:
         """Features by role."""
@@ -157,7 +158,7 @@ class Search:
 
     def folds(self, store: Store, number: int = 0) -> Recipe:
         """Folds of a round; methods with the same features share them."""
-        rows = self.rounds[number]
+        rows = self.rounds(store)[number]
         few = {} if rows is None else {"most_rows": rows}
         return Recipe(
             "folds",
@@ -186,7 +187,7 @@ class Search:
 
     def recipe(self, store: Store) -> Recipe:
         """What the search is made from."""
-        folds = [self.folds(store, number).reference for number in range(len(self.rounds))]
+        folds = [self.folds(store, number).reference for number in range(len(self.rounds(store)))]
         jobs = self.job_recipes(store)
         return Recipe(
             "tune",
@@ -218,7 +219,9 @@ class Search:
             samples = training_samples(
                 store, table=self.table, split=self.split, features=features, target=self.target
             )
-            put_folds(writer, samples, most_rows=self.rounds[number], **self.division(store))
+            put_folds(
+                writer, samples, most_rows=self.rounds(store)[number], **self.division(store)
+            )
 
         store.get_or_create(self.folds(store, number), create, force=force)
 
@@ -232,9 +235,10 @@ class Search:
         """
         scores = self._scores(store, 0, self.jobs, force=force)
         last = list(range(len(self.jobs)))
-        if len(self.rounds) > 1:
+        if len(self.rounds(store)) > 1:
             best = [max(np.mean(of_one) for of_one in of_job) for of_job in scores]
-            last = np.argsort(best)[::-1][: max(2, len(last) // SURVIVORS)].tolist()
+            order = np.argsort(-np.array(best), kind="stable")  # the first of equals
+            last = order[: max(2, len(last) // SURVIVORS)].tolist()
             again = self._scores(store, 1, [self.jobs[k] for k in last], force=force)
             for place, found in zip(last, again, strict=True):
                 scores[place] = found

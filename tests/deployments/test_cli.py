@@ -314,6 +314,19 @@ class TestFinishedRun:
         assert set(place.store.references()) == used
         assert cppcl("store", "verify", "--workspace", place.root).code == 0
 
+    def test_a_method_is_searched_by_name(self, finished_run, cppcl):
+        sketch, place = finished_run.shapes / "sketches/circle/0.png", finished_run.workspace
+        found = {
+            method: cppcl(
+                "search", "tiny", sketch, "--json", "--workspace", place.root, *method, code=0
+            ).stdout
+            for method in ((), ("--method", "cprl"), ("--method", "centred_cosine"))
+        }
+        assert found[()] == found["--method", "cprl"] != found["--method", "centred_cosine"]
+        wrong = cppcl("search", "tiny", sketch, "--workspace", place.root, "--method", "cpr")
+        assert wrong.code == 2
+        assert "did you mean 'cprl'" in wrong.stderr
+
     def test_report(self, finished_run, cppcl, tmp_path):
         place = finished_run.workspace.root
         shown = cppcl("report", "tiny", "--workspace", place, code=0)

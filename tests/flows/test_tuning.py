@@ -207,5 +207,9 @@ def test_the_method_that_validation_prefers_answers(shapes, write, run_plain, wo
     assert "centred_cosine answers" in page
     trained = workspace.store.open(chain.pieces["train centred_cosine"][0].reference)
     assert "tuning" not in trained.inputs  # an empty grid chooses no option
+    # What refused the data is left out, too, where its search must be stored.
+    again = run_plain(source, workspace, *overrides, selection=Selection(start="train"))
+    assert list(again.record.left_out["instance"]) == ["class_cca"]
+    assert again.record.chosen == chain.record.chosen
     with pytest.raises(InputError, match="space_weights"):
         run_plain(source, workspace, *overrides, f"instance.methods={{{refused}}}")

@@ -11,7 +11,7 @@ from cppcl.baselines import ClassCCA, RidgeCCA
 from cppcl.curriculum import ExplicitPairs
 from cppcl.errors import InputError
 from cppcl.retrieval.metrics import evaluate
-from cppcl.selection.folds import fold_numbers
+from cppcl.selection.folds import fewer_rows, fold_numbers
 from cppcl.selection.grid_search import grid_search
 
 
@@ -245,3 +245,19 @@ def test_wrong_use_is_named(options, message):
     given = {"grid": {}, "sketch_labels": np.arange(9), "image_labels": np.arange(9)} | options
     with pytest.raises(InputError, match=message):
         grid_search(Recorder, sketch_features=np.eye(9), image_features=np.eye(9), **given)
+
+
+@pytest.mark.parametrize("held_out", ["classes", "samples"])
+def test_fewer_rows_keep_whole_units_and_every_class(held_out):
+    labels = np.repeat(np.arange(10), 20)
+    groups = np.arange(200) // 2  # two samples an instance
+    kept = fewer_rows(labels, labels, groups, groups, held_out=held_out, most_rows=60)
+    for rows in kept:
+        assert len(rows) == 60
+        units = (labels if held_out == "classes" else groups)[rows]
+        sizes = np.unique(units, return_counts=True)[1]
+        assert set(sizes) == {20 if held_out == "classes" else 2}
+        assert len(np.unique(labels[rows])) == (3 if held_out == "classes" else 10)
+    np.testing.assert_array_equal(*kept)
+    every = fewer_rows(labels, labels[:50], groups, groups[:50], held_out=held_out, most_rows=200)
+    assert [len(rows) for rows in every] == [200, 50]

@@ -239,3 +239,18 @@ def test_a_search_that_must_be_stored_is_asked_for(stages):
 def test_trouble_is_told_with_the_name_of_the_method(stages, grid, changes, message):
     with pytest.raises(InputError, match=message):
         stages.tune(grid, **changes)
+
+
+def test_halving_scores_the_survivors_again_on_more_rows(stages, monkeypatch):
+    """Each of four combinations on four rows, the two best of them on all; one of these wins."""
+    monkeypatch.setattr(tasks.stages.tune, "FIRST_ROWS", 4)
+    grid = {"alpha": [0.01, 0.05, 50.0, 60.0]}  # the last two leave no codes
+    artifact = found(stages, stages.tune(grid, None, halving=True))
+    rows = {a.array("sketch_rows").size for a in stages.workspace.store.artifacts("folds")}
+    assert len(rows) == 2
+    assert min(rows) <= 4 < max(rows)
+    assert len(list(stages.workspace.store.artifacts("fold-scores"))) == 4 + 2
+    whole = found(stages, stages.tune(grid, None))
+    best = [0, 1]
+    np.testing.assert_array_equal(artifact.array("scores")[best], whole.array("scores")[best])
+    assert artifact.json("search.json")["best"] == whole.json("search.json")["best"]
