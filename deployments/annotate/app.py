@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from http import HTTPStatus
 from importlib import resources
 from typing import Any, cast
-from urllib.parse import parse_qs, quote, urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -14,20 +13,19 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
 from cppcl.curriculum.annotation.answers import TableFormat, check_annotator
-from cppcl.errors import CppclError, InputError, PictureError
+from cppcl.errors import InputError
 from cppcl.modality import Modality
 from deployments.annotate.database import ContradictionError
 from deployments.annotate.samples import AnnotationSet
 from deployments.annotate.session import Question, Session
 from deployments.web.head import HeadAsGet
 from deployments.web.pictures import PictureFile, PictureReader
-from deployments.web.requests import decode, read_body, wants_json, wants_page
-from deployments.web.security import BROKEN, Access, broken, guard
+from deployments.web.refusals import add_refusals
+from deployments.web.requests import decode, read_body, read_form, wants_json
+from deployments.web.security import Access, guard
 from deployments.web.templating import environment
 
-LARGEST_FORM = 16 * 2**10
 LARGEST_IMPORT = 32 * 2**20
-FORM_SECONDS = 15.0
 IMPORT_SECONDS = 120.0
 LONGEST_ID = 1024
 STATIC = {"annotate.css": "text/css; charset=utf-8", "annotate.js": "text/javascript"}
@@ -158,28 +156,7 @@ def make_app(session: Session, access: Access) -> FastAPI:
     def icon() -> Response:
         return Response(status_code=204)
 
-    def failed(
-        request: Request, status: int, message: str, headers: Mapping[str, str] | None = None
-    ) -> Response:
-        if not wants_page(request):
-            return JSONResponse({"error": message}, status, headers)
-        title = HTTPStatus(status).phrase
-        return page("error.html", status, headers, title=title, message=message)
-
-    @app.exception_handler(HTTPException)
-    def refused(request: Request, error: HTTPException) -> Response:
-        return failed(request, error.status_code, str(error.detail), error.headers)
-
-    @app.exception_handler(CppclError)
-    def wrong(request: Request, error: CppclError) -> Response:
-        statuses = {ContradictionError: 409, PictureError: 404, InputError: 422}
-        kinds = (statuses[kind] for kind in statuses if isinstance(error, kind))
-        return failed(request, next(kinds, 500), str(error))
-
-    @app.exception_handler(Exception)
-    def unforeseen(request: Request, error: Exception) -> Response:
-        return broken(failed(request, 500, BROKEN))
-
+    add_refusals(app, page, ContradictionError)
     return app
 
 
@@ -196,13 +173,3 @@ def question_for_page(question: Question) -> dict[str, Any]:
         for side, sample in (("left", question.left), ("right", question.right))
     }
     return {**shown, "label": question.left.label, "proposed": question.proposed}
-
-
-async def read_form(request: Request) -> dict[str, str]:
-    """Fields of a form, of each name the last."""
-    text = decode(await read_body(request, LARGEST_FORM, FORM_SECONDS))
-    try:
-        fields = parse_qs(text, keep_blank_values=True, max_num_fields=20, errors="strict")
-    except ValueError as error:
-        raise InputError(f"the form cannot be read ({error})") from error
-    return {name: values[-1] for name, values in fields.items()}

@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-import threading
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from cppcl.curriculum.annotation.answers import GivenAnswer
-from cppcl.errors import CppclError, InputError
+from cppcl.errors import InputError
+from deployments.web.database import ExperimentDatabase
 
-APPLICATION_ID = 0x63707041  # "cppA", where `file` and SQLite look for it
-FORMAT = 1
-BUSY_SECONDS = 10
-SCHEMA = """
-CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE answers (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    sample_a TEXT NOT NULL,
-    sample_b TEXT NOT NULL,
-    easier TEXT NOT NULL CHECK (easier IN ('a', 'b', 'skip')),
-    annotator TEXT NOT NULL,
-    seconds REAL,
-    answered_at TEXT NOT NULL,
-    imported INTEGER NOT NULL,
-    CHECK (sample_a <> sample_b)
-) STRICT;
--- One answer a person and pair, whichever side its samples were shown on.
-CREATE UNIQUE INDEX one_answer
-    ON answers (annotator, min(sample_a, sample_b), max(sample_a, sample_b));
-"""
 COLUMNS = "sample_a, sample_b, easier, annotator, seconds, answered_at"
 
 
@@ -38,7 +16,7 @@ class ContradictionError(InputError):
     """Someone answered the same pair otherwise before."""
 
 
-class AnswerDatabase:
+class AnswerDatabase(ExperimentDatabase):
     """Answers of one experiment in one file.
 
     Every answer is synchronised to the disk before `add` returns. Any number of threads and
@@ -61,26 +39,31 @@ class AnswerDatabase:
         It cannot be opened or written.
     """
 
+    application = 0x63707041  # "cppA"
+    schema = """
+CREATE TABLE answers (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    sample_a TEXT NOT NULL,
+    sample_b TEXT NOT NULL,
+    easier TEXT NOT NULL CHECK (easier IN ('a', 'b', 'skip')),
+    annotator TEXT NOT NULL,
+    seconds REAL,
+    answered_at TEXT NOT NULL,
+    imported INTEGER NOT NULL,
+    CHECK (sample_a <> sample_b)
+) STRICT;
+-- One answer a person and pair, whichever side its samples were shown on.
+CREATE UNIQUE INDEX one_answer
+    ON answers (annotator, min(sample_a, sample_b), max(sample_a, sample_b));
+"""
+
     def __init__(self, path: Path, experiment: str, ids: Collection[str]) -> None:
-        self.path = path
-        self._lock = threading.RLock()
-        with self._explained():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+        super().__init__(path, experiment)
         try:
-            with self._explained():
-                self._prepare(experiment)
             self._check(experiment, ids)
         except BaseException:
-            self._connection.close()
+            self.close()
             raise
-
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._connection.close()
 
     @property
     def n_answers(self) -> int:
@@ -173,40 +156,7 @@ class AnswerDatabase:
             f"{earlier}; undo that first"
         )
 
-    def _prepare(self, experiment: str) -> None:
-        run = self._connection.execute
-        (application,) = run("PRAGMA application_id").fetchone()
-        (tables,) = run("SELECT count(*) FROM sqlite_schema").fetchone()
-        if application not in (0, APPLICATION_ID) or (application == 0 and tables):
-            raise InputError(f"--database {self.path}: a database of another program")
-        run("PRAGMA journal_mode = WAL")
-        run("PRAGMA synchronous = FULL")
-        with self._writing():
-            # Another process may have made the tables since.
-            (tables,) = run("SELECT count(*) FROM sqlite_schema").fetchone()
-            if tables:
-                return
-            run(f"PRAGMA application_id = {APPLICATION_ID}")
-            run(f"PRAGMA user_version = {FORMAT}")
-            for statement in SCHEMA.split(";\n"):
-                run(statement)
-            run("INSERT INTO about VALUES ('experiment', ?)", (experiment,))
-
     def _check(self, experiment: str, ids: Collection[str]) -> None:
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version != FORMAT:
-            raise InputError(
-                f"--database {self.path}: has format {version}, and this version of cppcl reads "
-                f"{FORMAT}; use the version that wrote it to export, and import that"
-            )
-        (owner,) = self._connection.execute(
-            "SELECT value FROM about WHERE name = 'experiment'"
-        ).fetchone()
-        if owner != experiment:
-            raise InputError(
-                f"--database {self.path}: holds answers of the experiment {owner!r}, not of "
-                f"{experiment!r}; give another file"
-            )
         strange = [a for a in self.answers() if not (a.sample_a in ids and a.sample_b in ids)]
         if strange:
             raise InputError(
@@ -215,31 +165,3 @@ class AnswerDatabase:
                 f"{strange[0].sample_b!r}; give another file, or run the experiment on the "
                 "pictures that were annotated"
             )
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        with self._lock, self._explained():
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            raise CppclError(
-                f"--database {self.path}: cannot be read or written ({error}); check the folder, "
-                "its permissions and free space, and that no other program holds the file"
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise InputError(
-                f"--database {self.path}: no database, or damaged ({error}); give another file"
-            ) from error
-        except OSError as error:
-            raise CppclError(f"--database {self.path}: cannot be made ({error})") from error

@@ -1,1 +1,1 @@
-"""What the pages have in common: who is let in, pictures, requests, templates, listening."""
+"""What the pages have in common: access, answers on disk, pictures, requests, templates."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from urllib.parse import parse_qs
 
 from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from cppcl.errors import InputError
+
+LARGEST_FORM = 16 * 2**10
+FORM_SECONDS = 15.0
 
 
 def wants_json(request: Request) -> bool:
@@ -53,6 +57,16 @@ async def read_body(request: Request, largest: int, seconds: float) -> bytes:
     except ClientDisconnect as error:
         raise HTTPException(400, "The connection ended before the body was complete.") from error
     return bytes(body)
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """Fields of a form, of each name the last."""
+    text = decode(await read_body(request, LARGEST_FORM, FORM_SECONDS))
+    try:
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=20, errors="strict")
+    except ValueError as error:
+        raise InputError(f"the form cannot be read ({error})") from error
+    return {name: values[-1] for name, values in fields.items()}
 
 
 def decode(body: bytes) -> str:

@@ -151,8 +151,9 @@ class TestRefusing:
 
     def test_bodies_that_are_too_large(self, browser, monkeypatch):
         from deployments.annotate import app
+        from deployments.web.requests import LARGEST_FORM
 
-        browser.post("/answer", content=b"a=" + b"x" * app.LARGEST_FORM, status=413)
+        browser.post("/answer", content=b"a=" + b"x" * LARGEST_FORM, status=413)
         monkeypatch.setattr(app, "LARGEST_IMPORT", 100)
         assert browser.post("/import?kind=csv", content=b"x" * 101).status_code == 413
 

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from deployments.annotate import app as annotate_app
 from deployments.serve import app as serve_app
+from deployments.web import requests
 from deployments.web.requests import read_body
 from deployments.web.security import Access, access_for
 from tests.deployments.annotate.annotating import SHOWN
@@ -66,7 +67,7 @@ class TestBodies:
 
     def test_one_that_does_not_end(self, page, monkeypatch):
         monkeypatch.setattr(serve_app, "BODY_SECONDS", 0.05)
-        monkeypatch.setattr(annotate_app, "FORM_SECONDS", 0.05)
+        monkeypatch.setattr(requests, "FORM_SECONDS", 0.05)
         monkeypatch.setattr(annotate_app, "IMPORT_SECONDS", 0.05)
 
         async def endless() -> AsyncIterator[bytes]:
