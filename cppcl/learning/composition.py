@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.baselines.logistic import MOST_CLASSES, LogisticRegression
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError, NotFittedError
 from cppcl.learning.estimator import Estimator, check_option_names
@@ -29,6 +30,12 @@ from cppcl.validation import Floating, Labels, check_choice, check_number
 
 COMPOSITION = "composition"
 """Name of these options beside those of a method."""
+LinkModel = Literal["auto", "groups", "regression"]
+"""How likely a new sample is of each training class."""
+FEATURE_SCALE = 2.0
+"""Norm of the features beside that of a code, as the regression of soft links sees them."""
+REGRESSION_C = 10.0
+"""Inverse of the strength of that regression's regularisation."""
 Spaces = Literal["joined", "separate"]
 """Whether features of several extractors are one space, or each a space of its own."""
 
@@ -59,11 +66,16 @@ class Composition(Estimator):
         learned space may know less than the features themselves. Both modalities need the same
         features then.
     soft_links : float, default 0
-        Weight of the mean codes of the training classes that a code resembles, against the code
-        itself: what `cppcl.CPRL` does in coding, here by all spaces together. For data whose
+        Weight of the mean codes of the training classes to which a sample may belong, against
+        its own code: what `cppcl.CPRL` does in coding, here by all spaces together. For data whose
         classes have several samples.
+    link_model : {'groups', 'regression', 'auto'}, default 'groups'
+        What says how likely the classes are: the cosines to their mean codes, or a multinomial
+        logistic regression on the codes of all spaces and the features. 'auto' is 'regression'
+        with at most 1,000 classes in both modalities, which is as many as that takes, and 'groups'
+        with more, or with a single one.
     link_temperature : float, default 0.1
-        The smaller, the more the nearest class counts; in units of the cosine.
+        The smaller, the more the nearest class counts, of 'groups'; in units of the cosine.
     hubness : {'none', 'csls', 'inverted_softmax'}, default 'none'
         Correction for images that are near to all sketches; see `cppcl.retrieval.hubness`.
     n_neighbors : int, default 10
@@ -76,6 +88,7 @@ class Composition(Estimator):
     space_weights: tuple[float, ...] | None = None
     centred_share: float = 0.0
     soft_links: float = 0.0
+    link_model: LinkModel = "groups"
     link_temperature: float = 0.1
     hubness: Hubness = "none"
     n_neighbors: int = 10
@@ -100,6 +113,7 @@ class Composition(Estimator):
         if self.centred_share > 1:
             raise InputError(f"centred_share={self.centred_share} is a share; use at most 1")
         check_number("soft_links", self.soft_links, least=0)
+        check_choice("link_model", self.link_model, LinkModel)
         check_number("link_temperature", self.link_temperature, above=0)
         check_choice("hubness", self.hubness, Hubness)
         check_number("n_neighbors", self.n_neighbors, least=1, whole=True)
@@ -172,6 +186,7 @@ class ComposedMethod(BaseMethod):
         self._training: list[list[Floating]] = []
         self._numbers: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         self._groups: list[Floating] = []
+        self._regressions: list[LogisticRegression] = []
         self._bank: Floating | None = None
         self.version = 100 * int(self._members[0].version) + self.own_version
 
@@ -267,6 +282,7 @@ class ComposedMethod(BaseMethod):
         if sketch_labels is not None and image_labels is not None:
             numbers = number_labels(sketch_labels, image_labels)
             self._numbers = numbers[0], numbers[1]
+        self._regressions = []
         self._settle()
         return self
 
@@ -292,7 +308,7 @@ class ComposedMethod(BaseMethod):
             return self.fit(*training, spaces=spaces)
         self._members, self._widths = fitted._members, fitted._widths
         self._centred, self._training = fitted._centred, fitted._training
-        self._numbers = fitted._numbers
+        self._numbers, self._regressions = fitted._numbers, fitted._regressions
         self._check(self._widths)
         self._settle()
         return self
@@ -308,19 +324,52 @@ class ComposedMethod(BaseMethod):
                     "occur in both modalities; use 0"
                 )
             self._groups = list(group_codes((sketches, images), self._numbers))
+            if self._uses_regression and not self._regressions:
+                self._regressions.append(self._regression(*self._numbers))
         rows = np.arange(len(sketches))
         if len(rows) > MOST_IN_BANK:
             rows = np.linspace(0, len(rows) - 1, MOST_IN_BANK).round().astype(np.int64)
-        self._bank = self._linked("sketch", sketches[rows])
+        self._bank = self._linked("sketch", [C[rows] for C in self._training[0]])
 
-    def _linked(self, modality: Modality, codes: Floating) -> Floating:
+    @property
+    def _uses_regression(self) -> bool:
+        """True if a regression says how likely the classes are, once their codes are known."""
+        n_classes = len(self._groups[0]) if self._groups else 0
+        possible = 2 <= n_classes <= MOST_CLASSES
+        model = self.composition.link_model
+        return model == "regression" or (model == "auto" and possible)
+
+    def _regression(
+        self, sketches: NDArray[np.int64], images: NDArray[np.int64]
+    ) -> LogisticRegression:
+        """Regression of the classes of both modalities, by their numbers."""
+        shared = np.intersect1d(sketches, images)
+        of_sketches, of_images = np.isin(sketches, shared), np.isin(images, shared)
+        return _new_regression().fit(
+            _regression_rows(self._training[0])[of_sketches],
+            _regression_rows(self._training[1])[of_images],
+            sketches[of_sketches],
+            images[of_images],
+        )
+
+    def _linked(self, modality: Modality, spaces: list[Floating]) -> Floating:
         """Codes (n, d) of unit norm, moved by soft links."""
+        codes = self._side_by_side(spaces)
         weight = self.composition.soft_links
         if not weight:
             return codes
         here = MODALITIES.index(modality)
         own, other = self._groups[here], self._groups[1 - here]
-        target = soft_targets(codes, own, other, self.composition.link_temperature)
+        if self._uses_regression:
+            rows, regression = _regression_rows(spaces), self._regressions[0]
+            probabilities = (
+                regression.encode_sketches(rows)
+                if modality == "sketch"
+                else regression.encode_images(rows)
+            )
+            target = (probabilities @ ((own + other) / 2)).astype(codes.dtype, copy=False)
+        else:
+            target = soft_targets(codes, own, other, self.composition.link_temperature)
         moved: Floating = unit_rows(codes + weight * target)
         return moved * codes.any(axis=1, keepdims=True)
 
@@ -373,7 +422,7 @@ class ComposedMethod(BaseMethod):
     def compose(self, modality: Modality, spaces: list[Floating]) -> Floating:
         """Codes (n, d) from what `encode_spaces` returned, of a method that learned the same."""
         chosen = self.composition
-        codes = self._linked(modality, self._side_by_side(spaces))
+        codes = self._linked(modality, spaces)
         if chosen.hubness == "none":
             return codes
         if modality == "sketch":
@@ -396,6 +445,9 @@ class ComposedMethod(BaseMethod):
         arrays = {"composition_widths": self._widths, "composition_bank": self._bank}
         for modality, means in zip(MODALITIES, self._groups, strict=False):
             arrays[f"{modality}_composition_groups"] = means
+        if self._groups and self._uses_regression:
+            found = self._regressions[0].to_arrays()
+            arrays |= {f"composition_regression_{name}": array for name, array in found.items()}
         for modality, preparation in zip(MODALITIES, self._centred, strict=True):
             found = preparation.to_arrays()
             arrays |= {f"composition_{modality}_{name}": array for name, array in found.items()}
@@ -420,6 +472,10 @@ class ComposedMethod(BaseMethod):
         self._centred = [
             Preparation().from_arrays(take(f"composition_{modality}_")) for modality in MODALITIES
         ]
+        regression = take("composition_regression_")
+        self._regressions = []
+        if regression:
+            self._regressions.append(_new_regression().from_arrays(regression))
         others = [take(f"space{number}_") for number in range(1, self._widths.shape[1])]
         self._members = [self.make().from_arrays(found) for found in (rest, *others)]
         return self
@@ -441,3 +497,17 @@ class ComposedMethod(BaseMethod):
         parts = [C * math.sqrt(s) for C, s in zip(codes, shares, strict=True) if s]
         joined: Floating = np.concatenate(parts, axis=1)
         return unit_rows(joined)
+
+
+def _regression_rows(spaces: Sequence[Floating]) -> Floating:
+    """Codes of all spaces, of unit norm together, beside the centred features."""
+    *codes, centred = spaces
+    joined = [C / math.sqrt(len(codes)) for C in codes]
+    rows: Floating = np.concatenate([*joined, FEATURE_SCALE * centred], axis=1)
+    return rows
+
+
+def _new_regression() -> LogisticRegression:
+    """Regression that takes its rows as they are."""
+    as_they_are = Preparation(center=False, unit_norm=False)
+    return LogisticRegression(C=REGRESSION_C, preparation=as_they_are)

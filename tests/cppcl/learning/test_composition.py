@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from cppcl.errors import InputError, NotFittedError
-from cppcl.learning.composition import ComposedMethod
+from cppcl.learning.composition import FEATURE_SCALE, REGRESSION_C, ComposedMethod
 from cppcl.learning.preparation import unit_rows
 from cppcl.methods import make_method
 from cppcl.retrieval.hubness import hub_offsets
@@ -68,6 +69,42 @@ def test_soft_links_move_codes_towards_the_classes_they_resemble():
     np.testing.assert_allclose(method.encode_sketches(data(1)[0]), expected, atol=1e-12)
 
 
+def test_a_regression_says_to_which_classes_samples_may_belong(monkeypatch):
+    monkeypatch.setattr("cppcl.baselines.logistic.TOLERANCE", 1e-9)
+    options = {"soft_links": 3.0, "link_model": "regression", "space_weights": (1, 0.25)}
+    method = composed(**options).fit(*data(), LABELS, LABELS, spaces=SPACES)
+    plain = composed(space_weights=(1, 0.25)).fit(*data(), LABELS, LABELS, spaces=SPACES)
+
+    def rows(modality, features):
+        *codes, centred = plain.encode_spaces(modality, features)
+        return np.hstack([C / np.sqrt(2) for C in codes] + [FEATURE_SCALE * centred])
+
+    sketches, images = data()
+    joint, labels = [], np.concatenate([LABELS, LABELS])
+    for sign, R in ((1, rows("sketch", sketches)), (-1, rows("image", images))):
+        joint.append(np.hstack([np.sqrt(0.75) * R, sign * np.sqrt(0.25) * R]))
+    oracle = LogisticRegression(C=REGRESSION_C, tol=1e-8, max_iter=2000)
+    oracle.fit(np.vstack(joint), labels)
+    R = rows("sketch", data(1)[0])
+    chances = oracle.predict_proba(np.hstack([np.sqrt(0.75) * R, np.sqrt(0.25) * R]))
+    codes = plain.encode_sketches(sketches), plain.encode_images(images)
+    means = [np.stack([C[g == LABELS].mean(axis=0) for g in range(5)]) for C in codes]
+    expected = unit_rows(
+        plain.encode_sketches(data(1)[0]) + 3.0 * chances @ ((means[0] + means[1]) / 2)
+    )
+    np.testing.assert_allclose(method.encode_sketches(data(1)[0]), expected, atol=1e-4)
+
+
+def test_too_many_classes_for_a_regression_are_asked_by_their_means(monkeypatch):
+    monkeypatch.setattr("cppcl.learning.composition.MOST_CLASSES", 4)
+    found = [
+        composed(soft_links=3.0, link_model=model).fit(*data(), LABELS, LABELS, spaces=SPACES)
+        for model in ("auto", "groups", "regression")
+    ]
+    np.testing.assert_array_equal(cosines(found[0]), cosines(found[1]))
+    assert not np.allclose(cosines(found[0]), cosines(found[2]))
+
+
 def test_the_bank_is_of_training_sketches():
     method = composed(hubness="csls", n_neighbors=3).fit(*data(), LABELS, LABELS, spaces=SPACES)
     plain = composed().fit(*data(), LABELS, LABELS, spaces=SPACES)
@@ -78,7 +115,7 @@ def test_the_bank_is_of_training_sketches():
 
 @pytest.mark.parametrize("name", ["class_cca", "cprl"])
 def test_what_is_stored_codes_alike(name):
-    options = {"soft_links": 1.0, "hubness": "csls", "centred_share": 0.1}
+    options = {"soft_links": 1.0, "link_model": "auto", "hubness": "csls", "centred_share": 0.1}
     fast = {"n_atoms": 4, "n_rounds": 2, "coding": {"code_ridge": 1.0}} if name == "cprl" else {}
     made = [
         make_method(name, **fast, composition={"spaces": "separate", **options}) for _ in range(2)
