@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
@@ -357,7 +358,9 @@ class Chain:
         """Score the combinations of all searches at once on the cluster."""
         store = self.workspace.store
         if pending := [search for search in searches if search.is_pending(store)]:
+            started = time.monotonic()
             search_ahead(workspace=self.workspace, searches=pending)
+            self.record.search_seconds += time.monotonic() - started
 
     def may_answer(self, asked: Asked) -> bool:
         """True if validation chooses among several methods, and this is one of them."""

@@ -35,6 +35,7 @@ class RunRecord:
     tunings: dict[str, dict[str, list[Reference]]] = field(default_factory=dict)
     left_out: dict[str, dict[str, CppclError]] = field(default_factory=dict)
     chosen: dict[str, dict[str, Any]] = field(default_factory=dict)
+    search_seconds: float = 0.0
 
     def add(self, result: StageResult) -> Reference:
         """Note a stage's result and return its reference."""
@@ -151,11 +152,16 @@ class RunRecord:
             "artifacts": artifacts,
             **({"chosen": self.chosen} if self.chosen else {}),
             **({"left_out": self._reasons()} if self.left_out else {}),
-            "seconds": {s: round(sum(r.seconds for r in self.results[s]), 3) for s in stages},
+            "seconds": {stage: round(self.seconds(stage), 3) for stage in stages},
             "cached": {s: all(r.cached for r in self.results[s]) for s in stages},
             "peak_memory_bytes": peak_memory_bytes(),
             **({"tuned": self.tuned(store)} if self.tunings else {}),
         }
+
+    def seconds(self, stage: str) -> float:
+        """Wall time of a stage; that of `tune` includes what all searches scored at once."""
+        at_once = self.search_seconds if stage == "tune" else 0.0
+        return at_once + sum(result.seconds for result in self.results[stage])
 
     def _first(self, store: Store) -> dict[str, str]:
         """Model that answers: of the first method of the first protocol, on its first split."""

@@ -12,8 +12,10 @@ from deployments.commands.run import tuning_rows
 from flows.configuration.describe import all_options, options_of
 from flows.configuration.experiment import Tuning
 from flows.configuration.load import load_experiment
+from flows.record import RunRecord
 from flows.selection import Selection
 from storage import Reference
+from tasks.stages.contract import StageResult
 
 
 @pytest.fixture
@@ -213,3 +215,10 @@ def test_the_method_that_validation_prefers_answers(shapes, write, run_plain, wo
     assert again.record.chosen == chain.record.chosen
     with pytest.raises(InputError, match="space_weights"):
         run_plain(source, workspace, *overrides, f"instance.methods={{{refused}}}")
+
+
+def test_what_all_searches_scored_at_once_counts_to_their_stage():
+    record = RunRecord("any", search_seconds=2.0)
+    for stage in ("tune", "train"):
+        record.add(StageResult(Reference(stage, "0" * 32), cached=False, seconds=1.0))
+    assert (record.seconds("tune"), record.seconds("train")) == (3.0, 1.0)
