@@ -29,6 +29,7 @@ COMMANDS = {
     "search": "find the pictures that a sketch means",
     "serve": "serve a page to draw on and search with, and a JSON API",
     "annotate": "serve a page that asks people which of two pictures is easier",
+    "audit": "find the pairs or labels that most likely are wrong, and ask people about them",
     "report": "print the path of a run's report, or copy the report",
 }
 """Modules of `deployments.commands`, imported when they are asked for, and what each does."""

@@ -180,6 +180,7 @@ class Chain:
             rule=protocol.split.rule,
             options=protocol.split.arguments(),
             seed=seed,
+            audit=protocol.split.audit,
         )
 
     def extract_splits(self, table: Reference, splits: list[ProtocolSplit]) -> list[Extracted]:

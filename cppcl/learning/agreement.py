@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -58,6 +58,8 @@ class Agreement:
         Probability that it is right; 1 where nothing is known.
     right_share : float
         Estimated share of right pairs, or of right labels; 1 where data look clean.
+    sketch_likeliest, image_likeliest : (n_s,) and (n_i,) arrays
+        Label that the models hold likeliest; of pairs the target that is given.
     """
 
     kind: Kind
@@ -66,6 +68,8 @@ class Agreement:
     sketch_probability: Array
     image_probability: Array
     right_share: float
+    sketch_likeliest: NDArray[Any]
+    image_likeliest: NDArray[Any]
 
 
 def agreement(
@@ -129,7 +133,16 @@ def agreement(
     ]
     found = settled_kind(sketch_numbers, image_numbers) if kind == "auto" else kind
     judge = _of_pairs if found == "pairs" else _of_labels
-    return judge(parts[0], parts[1], sketch_numbers, image_numbers, n_folds, seed)
+    judged = judge(parts[0], parts[1], sketch_numbers, image_numbers, n_folds, seed)
+    # A label stands where a sample that has it does.
+    targets = np.concatenate([np.asarray(sketch_targets), np.asarray(image_targets)])
+    numbers = np.concatenate([sketch_numbers, image_numbers])
+    named = targets[np.unique(numbers, return_index=True)[1]]
+    return replace(
+        judged,
+        sketch_likeliest=named[judged.sketch_likeliest],
+        image_likeliest=named[judged.image_likeliest],
+    )
 
 
 def settled_kind(sketch_numbers: Rows, image_numbers: Rows) -> Kind:
@@ -176,7 +189,7 @@ def _of_pairs(
         for rows, n in ((left, len(of_sketches)), (right, len(of_images)))
     ]
     (sketch, p), (image, q) = by_sample
-    return Agreement("pairs", sketch, image, p, q, share)
+    return Agreement("pairs", sketch, image, p, q, share, of_sketches, of_images)
 
 
 def _of_labels(
@@ -197,6 +210,7 @@ def _of_labels(
     expansion = _expanded(sketches, images, seed)
     given = np.zeros((n, n_classes))
     given[np.arange(n), labels] = 1
+    likeliest = labels.copy()
 
     def judged(weights: Array) -> Iterator[tuple[Rows, Array, Array]]:
         weighted = expansion * weights[:, None]
@@ -214,6 +228,7 @@ def _of_labels(
             logits -= logits.max(axis=1, keepdims=True)
             posterior = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
             other = given[rows] == 0
+            likeliest[rows] = posterior.argmax(axis=1)
             yield rows, posterior[~other], posterior[other]
 
     scores, probability, share = _rounds(judged, n)
@@ -224,6 +239,8 @@ def _of_labels(
         probability[:n_sketches],
         probability[n_sketches:],
         share,
+        known[likeliest[:n_sketches]],
+        known[likeliest[n_sketches:]],
     )
 
 

@@ -28,7 +28,10 @@ from deployments.web.templating import environment
 LARGEST_IMPORT = 32 * 2**20
 IMPORT_SECONDS = 120.0
 LONGEST_ID = 1024
-STATIC = {"annotate.css": "text/css; charset=utf-8", "annotate.js": "text/javascript"}
+STATIC = {
+    "asking.css": ("deployments.web", "text/css; charset=utf-8"),
+    "annotate.js": ("deployments.annotate", "text/javascript"),
+}
 KINDS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 PLURALS = {"sketch": "sketches", "image": "images"}
 
@@ -48,8 +51,10 @@ def make_app(session: Session, access: Access) -> FastAPI:
     app.add_middleware(HeadAsGet)
     pictures = pictures_of(session.annotated)
     templates = environment("deployments.annotate")
-    files = resources.files("deployments.annotate") / "static"
-    static = {name: (files / name).read_bytes() for name in STATIC}
+    static = {
+        name: ((resources.files(package) / "static" / name).read_bytes(), kind)
+        for name, (package, kind) in STATIC.items()
+    }
     modalities = tuple(session.annotated.modalities)
 
     def page(
@@ -149,8 +154,8 @@ def make_app(session: Session, access: Access) -> FastAPI:
     def static_file(name: str) -> Response:
         if name not in static:
             raise HTTPException(404, "There is no such file.")
-        cached = {"Cache-Control": "no-cache"}
-        return Response(static[name], media_type=STATIC[name], headers=cached)
+        content, kind = static[name]
+        return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
 
     @app.get("/favicon.ico")
     def icon() -> Response:

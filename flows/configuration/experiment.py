@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -58,9 +59,16 @@ Amount = Annotated[int | float | None, AfterValidator(_check_amount)]
 class SplitRule(Options):
     """Base of the options of every rule."""
 
+    rule: str
+    audit: Path | None = Field(
+        None,
+        description="Verdicts of cppcl audit, .csv: training samples that they call wrong are "
+        "left out",
+    )
+
     def arguments(self) -> dict[str, Any]:
         """Arguments of the rule, beside the seed."""
-        return self.model_dump(exclude={"rule", "seeds"})
+        return self.model_dump(exclude={"rule", "seeds", "audit"})
 
 
 class InstanceSplit(SplitRule):
@@ -422,5 +430,8 @@ class Experiment(Options):
     def without_places(self) -> dict[str, Any]:
         """Plain data that decides the result: neither where files lie nor where it is computed."""
         files = {"sketch_answers", "image_answers"}
-        data = self.model_dump(mode="json", exclude={"compute": True, "curriculum": files})
+        splits = {"__all__": {"split": {"audit"}}}
+        data = self.model_dump(
+            mode="json", exclude={"compute": True, "curriculum": files, "protocols": splits}
+        )
         return {**data, "dataset": {"name": self.dataset.name, **self.dataset.key_parameters()}}

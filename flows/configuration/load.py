@@ -196,13 +196,14 @@ def _absolute_paths(data: dict[str, Any], experiment: Experiment, folder: Path) 
     options = _absolute_places(data["dataset"], experiment.dataset, folder)
     protocols = dict(data["protocols"])
     for name, protocol in experiment.protocols.items():
-        split = protocol.split
+        split, places = protocol.split, {}
         if isinstance(split, FileSplit) and split.path.endswith(".json"):
-            path = str((folder / split.path).absolute())
-            protocols[name] = {
-                **protocols[name],
-                "split": {**protocols[name]["split"], "path": path},
-            }
+            places["path"] = str((folder / split.path).absolute())
+        if split.audit:
+            places["audit"] = str((folder / split.audit).absolute())
+        if places:
+            own = {**protocols[name]["split"], **places}
+            protocols[name] = {**protocols[name], "split": own}
     data = {**data, "dataset": options, "protocols": protocols}
     if experiment.curriculum:
         files = experiment.curriculum.answers().items()

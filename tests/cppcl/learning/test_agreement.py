@@ -131,3 +131,14 @@ def test_refusals():
         agreement(sketches, images, names * 0, partner * 0)
     with pytest.raises(InputError, match="kind='both'"):
         agreement(sketches, images, names, partner, kind="both")
+
+
+def test_the_likeliest_label_is_that_of_the_truth():
+    *given, right = classes(wrong=0.2)
+    truth = classes()[2:4]
+    found = agreement(*given)
+    for likeliest, true, labels, is_right in zip(
+        (found.sketch_likeliest, found.image_likeliest), truth, given[2:], right, strict=True
+    ):
+        assert (likeliest == true).mean() > 0.9
+        assert (likeliest == labels)[~is_right].mean() < 0.1

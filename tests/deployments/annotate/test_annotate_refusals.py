@@ -49,7 +49,7 @@ class TestPictures:
             "/static/..%2fapp.py",
             "/static/%2e%2e/%2e%2e/cli.py",
             "/static//etc/passwd",
-            "/static/annotate.css/",
+            "/static/asking.css/",
             "/templates/ask.html",
             "/answers.sqlite",
             "/answers.csv/../../x",
