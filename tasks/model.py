@@ -10,7 +10,7 @@ import numpy as np
 
 from cppcl.errors import InputError, PictureError
 from cppcl.features import Extractor
-from cppcl.pictures.decoding import Picture, decode_picture
+from cppcl.pictures.decoding import Picture, decode_picture, is_of_one_colour
 from cppcl.retrieval.exact import nearest
 from storage import Reference
 from tasks.drawings import drawings_of
@@ -114,7 +114,7 @@ def read_sketch(file: Path, longest_side: int, *, photograph: bool = False) -> P
     """Decode a sketch, or a photograph of one, cleaned, on which strokes are black on white."""
     if not photograph:
         sketch = decode_picture(file, longest_side=longest_side)
-        if (sketch == sketch[0, 0]).all():
+        if is_of_one_colour(sketch):
             raise PictureError(f"{file} is of one colour, so there is nothing to search by")
         return sketch
     from cppcl.pictures.photographs import WORKING_SIDE, clean_photograph

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError, PictureError
+from cppcl.pictures.raster import formats, open_raster
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -22,12 +22,6 @@ MAXIMUM_PIXELS = 89_478_485
 """Largest picture that is decoded, in pixels (the default limit of Pillow): a quarter of a
 gigabyte of RGB. A small file can claim to be far larger (a decompression bomb)."""
 
-# Formats that Pillow opens but that are no pictures by themselves, or that it hands to another
-# program (PostScript would be executed by Ghostscript).
-EXCLUDED_FORMATS = frozenset({"BUFR", "EPS", "FITS", "GRIB", "HDF5", "MPEG", "PDF", "WMF"})
-
-_ORIENTATION_TAG = 0x0112
-_BITS_TAG, _PHOTOMETRIC_TAG = 258, 262
 _MATRIX_ROW = re.compile(r"(?P<file>.+\.npy)#(?P<row>\d+)")
 # ITU-R BT.601 weights of red, green and blue.
 _LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
@@ -41,8 +35,11 @@ def decode_picture(
     The EXIF orientation is applied and the first frame of an animation is taken. 16-bit grey is
     scaled linearly (65535 is white); integer pictures with values beyond 16 bits are refused, as
     nothing says which value is white. Floating-point pictures must lie in [0, 1], 1 is white.
-    16-bit colour keeps its upper 8 bits. Embedded colour profiles are not applied. SVG text is
-    not drawn, since fonts differ between machines; an SVG that refers to other files is refused.
+    16-bit colour keeps its upper 8 bits. Embedded colour profiles are not applied.
+
+    SVG is rendered in a process of its own, within bounds of time and memory: text is not drawn,
+    since fonts differ between machines, and what is not drawn as browsers do is refused by name
+    (`cppcl.pictures.svg`).
 
     Parameters
     ----------
@@ -74,10 +71,11 @@ def decode_picture(
     if not data:
         raise PictureError(f"{label}: the file is empty")
     if _looks_like_xml(data):
-        from cppcl.pictures.svg import render_svg
+        from cppcl.pictures.svg.process import render_apart
 
-        data = render_svg(data, longest_side=longest_side, name=label, limit=MAXIMUM_PIXELS)
-    return _decode_raster(data, longest_side, label)
+        data = render_apart(data, longest_side=longest_side, name=label, limit=MAXIMUM_PIXELS)
+    image = _on_white(open_raster(data, label, MAXIMUM_PIXELS))
+    return np.array(_reduce(image, longest_side), dtype=np.uint8)
 
 
 def read_sample(root: Path, path: str, *, longest_side: int | None = 256) -> NDArray[Any]:
@@ -116,8 +114,8 @@ def picture_suffixes() -> frozenset[str]:
     """File name extensions that `decode_picture` knows, lower case, with the dot."""
     from PIL import Image
 
-    formats = _formats()
-    raster = {s for s, f in Image.registered_extensions().items() if f in formats}
+    known = formats()
+    raster = {s for s, f in Image.registered_extensions().items() if f in known}
     return frozenset(raster | {".svg"})
 
 
@@ -131,6 +129,11 @@ def pad_to_square(picture: Picture, value: int = 255) -> Picture:
     top, left = (side - height) // 2, (side - width) // 2
     canvas[top : top + height, left : left + width] = picture
     return canvas
+
+
+def is_of_one_colour(picture: Picture) -> bool:
+    """True if nothing can be seen: a blank page, or a drawing of which nothing is drawn."""
+    return bool((picture == picture[0, 0]).all())
 
 
 def to_gray(picture: Picture) -> NDArray[np.float32]:
@@ -156,112 +159,14 @@ def _looks_like_xml(data: bytes) -> bool:
     return start[:1] == b"<" or start[:4] in (b"\xff\xfe<\x00", b"\xfe\xff\x00<")
 
 
-def _formats() -> list[str]:
+def _on_white(image: Image.Image) -> Image.Image:
+    """RGB of a picture, transparent parts on white."""
     from PIL import Image
 
-    Image.init()
-    return [name for name in Image.ID if name in Image.OPEN and name not in EXCLUDED_FORMATS]
-
-
-def _decode_raster(data: bytes, longest_side: int | None, label: str) -> Picture:
-    from PIL import Image, UnidentifiedImageError
-
-    # Pillow's readers raise almost anything on a damaged file, so everything that is not a lack
-    # of memory says the same thing here: this file is no picture.
-    try:
-        image = Image.open(io.BytesIO(data), formats=_formats())
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise PictureError(
-            f"{label}: more than the limit of {MAXIMUM_PIXELS} pixels; reduce the picture first"
-        ) from error
-    except UnidentifiedImageError as error:
-        raise PictureError(f"{label}: not a picture in any known format") from error
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise PictureError(f"{label}: damaged picture ({error})") from error
-    with image:
-        width, height = image.size
-        if width * height > MAXIMUM_PIXELS:
-            raise PictureError(
-                f"{label}: {width} x {height} pixels exceed the limit of {MAXIMUM_PIXELS} pixels; "
-                "reduce the picture first"
-            )
-        try:
-            image.load()
-            upright = _upright(_on_white(image, label), image)
-            return np.array(_reduce(upright, longest_side), dtype=np.uint8)
-        except (MemoryError, PictureError):
-            raise
-        except Exception as error:
-            raise PictureError(f"{label}: truncated or damaged picture ({error})") from error
-
-
-def _upright(picture: Image.Image, source: Image.Image) -> Image.Image:
-    """Apply the EXIF orientation of `source` (read after loading, which TIFF needs)."""
-    from PIL.Image import Transpose
-
-    steps = {
-        2: Transpose.FLIP_LEFT_RIGHT,
-        3: Transpose.ROTATE_180,
-        4: Transpose.FLIP_TOP_BOTTOM,
-        5: Transpose.TRANSPOSE,
-        6: Transpose.ROTATE_270,
-        7: Transpose.TRANSVERSE,
-        8: Transpose.ROTATE_90,
-    }
-    try:
-        step = steps.get(source.getexif().get(_ORIENTATION_TAG, 1))
-    except Exception:  # damaged EXIF raises almost anything, and then names no orientation
-        step = None
-    return picture if step is None else picture.transpose(step)
-
-
-def _on_white(image: Image.Image, label: str) -> Image.Image:
-    """RGB picture of any mode, transparent parts on white."""
-    from PIL import Image, ImageChops
-
-    if image.mode.startswith("I") or image.mode == "F":
-        image = _grey_8_bit(image, label)
-    elif image.mode == "CMYK" and image.format == "JPEG" and "adobe" not in image.info:
-        # Pillow inverts every CMYK JPEG, but only files with Adobe's marker store it inverted.
-        image = ImageChops.invert(image)
-    if image.has_transparency_data or image.mode == "La":
-        if image.mode == "La":
-            image = image.convert("LA")
-        layer = image.convert("RGBA")
-        white = Image.new("RGBA", image.size, (255, 255, 255, 255))
-        return Image.alpha_composite(white, layer).convert("RGB")
-    return image.convert("RGB")
-
-
-def _grey_8_bit(image: Image.Image, label: str) -> Image.Image:
-    """Scale 16-bit integers or floats in [0, 1] linearly to 8 bits."""
-    from PIL import Image
-
-    values = np.asarray(image)
-    if image.mode == "F":
-        if not (np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1):
-            raise PictureError(
-                f"{label}: floating-point pixels must lie in [0, 1] (1 is white), these span "
-                f"{values.min():g} to {values.max():g}; scale them or save 8 or 16 bits"
-            )
-        return Image.fromarray(np.rint(values * 255).astype(np.uint8))
-    tags = getattr(image, "tag_v2", {})
-    bits = tags.get(_BITS_TAG, (16,))[0]
-    white = 2**bits - 1 if image.mode.startswith("I;16") else 65535
-    if values.min() < 0 or values.max() > white:
-        raise PictureError(
-            f"{label}: integer pixels span {values.min()} to {values.max()}, and nothing says "
-            "which value is white; save the picture with 8 or 16 bits"
-        )
-    grey = np.rint(values.astype(np.float64) * (255 / white)).astype(np.uint8)
-    if tags.get(_PHOTOMETRIC_TAG) == 0:  # WhiteIsZero, which Pillow leaves as it is
-        grey = 255 - grey
-    transparent = image.info.get("transparency")
-    if isinstance(transparent, int):
-        grey[values == transparent] = 255
-    return Image.fromarray(grey)
+    if image.mode != "RGBA":
+        return image
+    white = Image.new("RGBA", image.size, (255, 255, 255, 255))
+    return Image.alpha_composite(white, image).convert("RGB")
 
 
 def _reduce(image: Image.Image, longest_side: int | None) -> Image.Image:

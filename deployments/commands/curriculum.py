@@ -45,7 +45,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Draw cues, best windows and score of a picture; prints the path of the figure."""
     from cppcl.features.explanation import explanation
-    from cppcl.pictures.decoding import decode_picture
+    from cppcl.pictures.decoding import decode_picture, is_of_one_colour
     from cppcl.report.layers_figure import layers_png
     from flows.configuration.experiment import Experiment
     from flows.configuration.load import load_extractor
@@ -59,6 +59,8 @@ def run(options: Namespace) -> int:
     side = Experiment.model_fields["longest_side"].default
     picture = decode_picture(options.picture, longest_side=side)
     terminal = Terminal(sys.stderr)
+    if is_of_one_colour(picture):
+        terminal.message(f"{options.picture} is of one colour: nothing can be seen in it")
     scorer = fitted(chosen, picture, side, Workspace(options.workspace), terminal)
     found = scorer.scored_windows(picture)
     output: Path = options.output or Path(f"{options.picture.stem}-{options.score}.png")

@@ -145,7 +145,7 @@ def shown(value: float | None, form: str = "") -> str:
 def show(options: Namespace) -> int:
     """Draw what an extractor sees of a picture; prints the path of the figure."""
     from cppcl.features.explanation import explanation
-    from cppcl.pictures.decoding import decode_picture
+    from cppcl.pictures.decoding import decode_picture, is_of_one_colour
     from cppcl.report.layers_figure import layers_png
     from flows.configuration.experiment import Experiment
     from flows.configuration.load import load_extractor
@@ -154,6 +154,8 @@ def show(options: Namespace) -> int:
     side = Experiment.model_fields["longest_side"].default
     picture = decode_picture(options.picture, longest_side=side)
     terminal = Terminal(sys.stderr)
+    if is_of_one_colour(picture):
+        terminal.message(f"{options.picture} is of one colour: nothing can be seen in it")
     extractor = as_learned(chosen, side, Workspace(options.workspace), terminal)
     if not extractor.takes_pictures:
         raise InputError(f"{options.name} takes rows of numbers, so that it sees no pictures")

@@ -7,7 +7,7 @@ import io
 import re
 
 from cppcl.errors import PictureError
-from cppcl.pictures.decoding import Picture, decode_picture
+from cppcl.pictures.decoding import Picture, decode_picture, is_of_one_colour
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 LARGEST_FILE = 6 * 2**20
@@ -77,7 +77,7 @@ def decode_upload(content: bytes, *, longest_side: int) -> Picture:
         picture = decode_picture(content, longest_side=longest_side, name=_NAME)
     except PictureError as error:
         raise UploadError(422, str(error)) from error
-    if (picture == picture[0, 0]).all():
+    if is_of_one_colour(picture):
         raise UploadError(422, f"{_NAME} is of one colour, so there is nothing to search by")
     return picture
 

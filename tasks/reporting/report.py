@@ -34,7 +34,7 @@ from tasks.reporting.pacing import pacing_result
 from tasks.samples import Pictures, Target, open_pictures
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.evaluate import open_evaluation, open_test_set
-from tasks.stages.extract import PART, zero_rows_remark
+from tasks.stages.extract import PART, one_colour_remark, zero_rows_remark
 from tasks.stages.learn import CAPTION, DRAWING, remarks_on
 from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
@@ -108,7 +108,7 @@ def gather(
         ],
         stages=stage_times(used),
         licences=pictures.licence.splitlines(),
-        findings=[*pictures.findings, *zero_rows(used)],
+        findings=[*pictures.findings, *one_colour(used), *zero_rows(used)],
         learned=learned_features(store, scores),
         skipped=skipped_pictures(used),
         versions={"python": platform.python_version(), **{n: version(n) for n in LIBRARIES}},
@@ -291,6 +291,12 @@ def learned_features(store: Store, scores: Scores) -> list[LearnedFeatures]:
             )
         )
     return found
+
+
+def one_colour(used: list[Artifact]) -> list[str]:
+    """Remarks on pictures in which nothing can be seen."""
+    extracted = [artifact for artifact in used if artifact.reference.stage == "extract"]
+    return sorted({remark for a in extracted if (remark := one_colour_remark(a))})
 
 
 def zero_rows(used: list[Artifact]) -> list[str]:

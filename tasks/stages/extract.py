@@ -25,12 +25,12 @@ from tasks.prefect_progress import prefect_progress
 from tasks.progress import Progress, log, tell
 from tasks.samples import PARTS, open_pictures, usable_rows
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
-from tasks.workers.blocks import NOTE, Block, Copy
+from tasks.workers.blocks import NOTE, ONE_COLOUR, Block, Copy
 from tasks.workers.extractors import LEARNED, ExtractorSpec
 from tasks.workers.memory import extraction_budget
 from tasks.workspace import Workspace
 
-VERSION = "2"
+VERSION = "3"
 FAILURES = "failures.json"
 ZERO_ROWS = "zero_rows.json"
 PART = "part."
@@ -86,8 +86,9 @@ def extract_features(
         result = extract_pictures(extraction, mode)
     artifact = store.open(result.reference)
     check_failures(artifact, max_bad_share)
-    if remark := zero_rows_remark(artifact):
-        log(remark)
+    for remark in (one_colour_remark(artifact), zero_rows_remark(artifact)):
+        if remark:
+            log(remark)
     return result
 
 
@@ -210,13 +211,16 @@ def extract_pictures(extraction: Extraction, mode: Mode) -> StageResult:
                 done = n_blocks - len(pending) + finished.number_done
                 tell(Progress("extract", label, done, n_blocks, detail=str(throughput)))
                 show(done / n_blocks, str(throughput))
-        ok, failures, zeros = np.ones(len(paths), dtype=bool), {}, []
+        ok, failures = np.ones(len(paths), dtype=bool), {}
+        zeros: list[str] = []
+        blank: list[int] = []
         for block, note in writer.block_notes(NOTE).items():
             here = block * block_rows
             for row, reason in note["failures"].items():
                 ok[here + int(row)], failures[paths[here + int(row)]] = False, reason
             zeros += [paths[here + row] for row in note["zero_rows"]]
-        put_particulars(writer, made, ok, failures, zeros)
+            blank += [here + row for row in note["one_colour"]]
+        put_particulars(writer, made, ok, failures, zeros, paths, blank)
         # Options may name a local file; what takes part in the key is that file's content.
         writer.note(
             **throughput.notes(),
@@ -249,6 +253,7 @@ def extract_parts(extraction: Extraction, combined: CombinedExtractor, mode: Mod
         paths = open_pictures(store, extraction.table).table.column("paths", extraction.modality)
         ok = np.logical_and.reduce([usable_rows(part) for part in extracted])
         failures = {p: why for part in extracted[::-1] for p, why in part.json(FAILURES).items()}
+        blank = sorted({row for part in extracted for row in part.json(ONE_COLOUR)["rows"]})
         zeros: list[str] = []
         writer.array(
             "features",
@@ -262,7 +267,7 @@ def extract_parts(extraction: Extraction, combined: CombinedExtractor, mode: Mod
             values[~ok[rows]] = 0
             zeros += [paths[row] for row in rows[ok[rows] & ~values.any(axis=1)]]
             write_block(writer.path, "features", block, values)
-        put_particulars(writer, combined, ok, failures, zeros)
+        put_particulars(writer, combined, ok, failures, zeros, paths, blank)
         notes = [part.run["notes"] for part in extracted if part.reference in made_now]
         writer.note(
             worker_seconds=sum(note["worker_seconds"] for note in notes),
@@ -280,11 +285,18 @@ def put_particulars(
     ok: NDArray[np.bool_],
     failures: dict[str, str],
     zeros: list[str],
+    paths: Sequence[str],
+    blank: list[int],
 ) -> None:
-    """Write what belongs to features: which rows are ok, why others are not, and the parts."""
+    """Write what belongs to features: which rows are ok, why others are not, and the parts.
+
+    `blank` are the rows of pictures of one colour.
+    """
     writer.put_array("ok", ok)
     writer.put_json(FAILURES, dict(sorted(failures.items())))
     writer.put_json(ZERO_ROWS, {"paths": sorted(zeros), "hint": made.zero_rows_hint})
+    named = [paths[row] for row in blank[:N_NAMED]]
+    writer.put_json(ONE_COLOUR, {"rows": sorted(blank), "paths": named})
     parts = made.parts if isinstance(made, CombinedExtractor) else (made,)
     writer.put_json(PARTS, [{"name": part.name, "width": part.dimension} for part in parts])
 
@@ -314,6 +326,25 @@ def zero_rows_remark(artifact: Artifact) -> str | None:
         f"{len(paths)} of {artifact.shape('ok')[0]} {given['modality']} pictures have features of "
         f"{given['extractor']} that are all zero, so they are similar to nothing: "
         f"{', '.join(paths[:N_NAMED])}{more}{hint}"
+    )
+
+
+def one_colour_remark(artifact: Artifact) -> str | None:
+    """Words about the pictures of an `extract` artifact that are of one colour, if any.
+
+    An artifact of before they were noted says nothing.
+    """
+    if ONE_COLOUR not in artifact.names:
+        return None
+    found = artifact.json(ONE_COLOUR)
+    rows, paths = found["rows"], found["paths"]
+    if not rows:
+        return None
+    more = f" and {len(rows) - len(paths)} more" if len(rows) > len(paths) else ""
+    return (
+        f"{len(rows)} of {artifact.shape('ok')[0]} {artifact.parameters['modality']} pictures are "
+        f"of one colour, so nothing can be seen in them: {', '.join(paths)}{more}; look at them, "
+        "and remove or repair them"
     )
 
 

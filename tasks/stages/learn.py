@@ -26,7 +26,7 @@ from tasks.workers.extractors import (
 )
 from tasks.workspace import Workspace
 
-VERSION = "1"
+VERSION = "2"
 PICTURES = "pictures.sha256"
 DRAWING = "drawing.png"
 CAPTION = "drawing.txt"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cppcl.errors import CppclError, InputError
+from cppcl.pictures.decoding import is_of_one_colour
 from storage import Reference, Store, write_block, write_block_note
 from storage.files import write_atomically
 from tasks.workers.extractors import ExtractorSpec, Result, read_unchanged, transform_each
@@ -22,6 +23,8 @@ from tasks.workers.memory import peak_memory
 
 NOTE = "rows"
 """What `write_results` notes beside a block."""
+ONE_COLOUR = "one_colour.json"
+"""Rows of an `extract` artifact whose pictures are of one colour."""
 
 
 @dataclass(frozen=True)
@@ -145,13 +148,22 @@ def extract_samples(
     usable = [sample for sample in samples if not isinstance(sample, InputError)]
     extracted = iter(transform_each(spec.make(store), usable))
     results = [sample if isinstance(sample, InputError) else next(extracted) for sample in samples]
-    return write_results(partial, block, results, spec, store, started)
+    blank = [
+        row for row, sample in zip(rows_to_decode(block), samples, strict=True) if is_blank(sample)
+    ]
+    return write_results(partial, block, results, blank, spec, store, started)
+
+
+def is_blank(sample: Result) -> bool:
+    """True for a picture of one colour."""
+    return isinstance(sample, np.ndarray) and sample.ndim == 3 and is_of_one_colour(sample)
 
 
 def write_results(
     partial: str,
     block: Block,
     results: Sequence[Result],
+    blank: Sequence[int],
     spec: ExtractorSpec,
     store: str,
     started: float,
@@ -159,15 +171,19 @@ def write_results(
 ) -> BlockReport:
     """Write a block: rows that are copied, and results of the others.
 
-    The note beside it says, by row of the block, why those are not usable that are not
-    (``failures``), and which of the others are all zero (``zero_rows``).
+    `blank` are rows that were decoded and are pictures of one colour. The note beside the block
+    says, by row of the block, why those are not usable that are not (``failures``), which of the
+    others are all zero (``zero_rows``), and which are of one colour (``one_colour``).
     """
+    one_colour = set(blank)
     n = len(block.paths)
     values = np.zeros((n, spec.make(store).dimension), dtype=np.float32)
     for copy in block.copies:
-        values[list(copy.rows)] = (
-            Store(store).open(copy.source).rows("features", np.array(copy.source_rows))
-        )
+        source = Store(store).open(copy.source)
+        values[list(copy.rows)] = source.rows("features", np.array(copy.source_rows))
+        blank_there = set(source.json(ONE_COLOUR)["rows"])
+        pairs = zip(copy.rows, copy.source_rows, strict=True)
+        one_colour |= {row for row, there in pairs if there in blank_there}
     failures: dict[int, str] = {}
     for row, result in zip(rows_to_decode(block), results, strict=True):
         path = block.paths[row]
@@ -182,6 +198,7 @@ def write_results(
     note = {
         "failures": {str(row): reason for row, reason in failures.items()},
         "zero_rows": [row for row in all_zero if row not in failures],
+        "one_colour": sorted(one_colour - failures.keys()),
     }
     write_block_note(partial, NOTE, block.number, note)
     write_block(partial, "features", block.number, values)
@@ -270,17 +287,20 @@ def extract_carefully(
     journal.begin_model()
     extractor = spec.make(store)
     results: list[Result] = []
+    blank = []
     for row in rows_to_decode(block):
         path = block.paths[row]
         result: Result | None = journal.verdict(row, path)
         if result is None:
             journal.begin(row)
             result = read_unchanged(root, path, block.digests[row], spec.longest_side)
+            if is_blank(result):
+                blank.append(row)
             if not isinstance(result, InputError):
                 (result,) = transform_each(extractor, [result])
         results.append(result)
     journal.begin(None)
-    return write_results(partial, block, results, spec, store, started, journal.n_deaths)
+    return write_results(partial, block, results, blank, spec, store, started, journal.n_deaths)
 
 
 DEATHS = 2

@@ -20,6 +20,7 @@ from cppcl.pictures.decoding import (
     read_sample,
     to_gray,
 )
+from cppcl.pictures.raster import layer
 
 RNG = np.random.default_rng(5)
 COLOURS = RNG.integers(0, 256, (3, 5, 3), dtype=np.uint8)
@@ -161,7 +162,9 @@ def test_colour_key_of_png_is_transparent():
 
 def test_premultiplied_grey_alpha():
     picture = Image.new("LA", (1, 1), (100, 51)).convert("La")
-    assert images._on_white(picture, "x").getpixel((0, 0)) == pytest.approx((224,) * 3, abs=2)
+    assert images._on_white(layer(picture, "x")).getpixel((0, 0)) == pytest.approx(
+        (224,) * 3, abs=2
+    )
 
 
 SIXTEEN_BITS = np.array([[0, 257, 32768, 65535]], np.uint16)

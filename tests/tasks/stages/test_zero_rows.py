@@ -8,8 +8,8 @@ from PIL import Image
 
 from storage import Reference
 from tasks.progress import listening
-from tasks.reporting.report import zero_rows
-from tasks.stages.extract import ZERO_ROWS, zero_rows_remark
+from tasks.reporting.report import one_colour, zero_rows
+from tasks.stages.extract import ZERO_ROWS, one_colour_remark, zero_rows_remark
 from tasks.stages.learn import learn_features, remarks_on
 from tasks.stages.split import split_table
 from tasks.workspace import Workspace
@@ -68,18 +68,23 @@ def test_blank_sketches_are_named_each_time(shapes, workspace):
     assert artifact.json(ZERO_ROWS)["paths"] == blank
     features = artifact.array("features")
     assert (~features.any(axis=1)).sum() == 2
-    (remark,) = stages.said
+    seen, remark = stages.said
+    assert seen == one_colour_remark(artifact)
+    assert seen.startswith("2 of 12 sketch pictures are of one colour")
+    assert f": {blank[0]}, {blank[1]}; " in seen
     assert remark == zero_rows_remark(artifact)
     assert remark.startswith("2 of 12 sketch pictures have features of shelo that are all zero")
     assert remark.endswith(f": {blank[0]}, {blank[1]}")
     assert zero_rows([artifact, artifact]) == [remark]
+    assert one_colour([artifact, artifact]) == [seen]
     # Stored ones are named again, and rows that are copied as well.
     stages.extract("shelo")
-    assert stages.said == [remark]
+    assert stages.said == [seen, remark]
     copied = extract_pictures(workspace, shapes, extractor="shelo", options={}, block_rows=4)
     again = workspace.store.open(copied.reference)
     assert again.run["notes"]["copied_rows"] == 12
     assert again.json(ZERO_ROWS)["paths"] == blank
+    assert one_colour_remark(again) == seen
 
 
 def test_nothing_is_said_of_pictures_with_features_nor_of_scores(shapes, workspace):
@@ -90,7 +95,7 @@ def test_nothing_is_said_of_pictures_with_features_nor_of_scores(shapes, workspa
     assert score.json(ZERO_ROWS)["paths"] == ["sketches/circle/1.png"]
     assert zero_rows_remark(score) is None
     stages.extract("pixels")  # white is 1
-    assert stages.said == []
+    assert [text for text in stages.said if "all zero" in text] == []
 
 
 def test_broken_pictures_are_not_among_them(shapes, workspace):
@@ -105,7 +110,8 @@ def test_many_are_counted(shapes, workspace, monkeypatch):
     monkeypatch.setattr("tasks.stages.extract.N_NAMED", 3)
     stages = Stages(workspace, shapes)
     stages.extract("shelo")
-    (remark,) = stages.said
+    seen, remark = stages.said
+    assert "2.png and 1 more; look" in seen
     assert remark.endswith(
         ": sketches/circle/0.png, sketches/circle/1.png, sketches/circle/2.png and 1 more"
     )
