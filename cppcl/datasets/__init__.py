@@ -3,6 +3,7 @@
 from cppcl.datasets.base import DataSet
 from cppcl.datasets.cufs import Cufs
 from cppcl.datasets.emoji import Emoji
+from cppcl.datasets.emoji_drawn import EmojiDrawn
 from cppcl.datasets.flickr15k import Flickr15k
 from cppcl.datasets.folder import Folder, images_only
 from cppcl.datasets.matrices import Matrices
@@ -16,6 +17,7 @@ from cppcl.modality import MODALITIES, Modality
 
 DATASETS: dict[str, type[DataSet]] = {
     Emoji.name: Emoji,
+    EmojiDrawn.name: EmojiDrawn,
     Folder.name: Folder,
     Matrices.name: Matrices,
     Cufs.name: Cufs,
@@ -32,6 +34,7 @@ __all__ = [
     "Cufs",
     "DataSet",
     "Emoji",
+    "EmojiDrawn",
     "Flickr15k",
     "Folder",
     "Matrices",

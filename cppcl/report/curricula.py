@@ -21,6 +21,10 @@ DELTAS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
 """Thresholds at which pairs are counted, in standard deviations of the scores."""
 RHOS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 """Shares of the admissible pairs."""
+ANSWERS = {
+    "simulated": "Answers of a simulated annotator",
+    "drawn": "Pairs of unfinished drawings of the same thing",
+}
 PLURAL = {"sketch": "sketches", "image": "images"}
 
 
@@ -47,7 +51,7 @@ class CurriculumResult:
         Of the training pictures, NaN where there is none.
     counts : dict
         As ``counts.json`` of the stage holds them: ``hinges``, ``admissible``, and ``answers``
-        and ``agreement`` where people answered, or an ``annotator`` that is simulated.
+        and ``agreement`` where people answered, or an ``annotator`` that is no person.
     pairs : (len(DELTAS), len(RHOS)) int array
         Pairs at each threshold and share, see `count_pairs`.
     easiest, hardest : sequence of ScoredPicture
@@ -149,8 +153,7 @@ def facts(result: CurriculumResult) -> list[str]:
     if sentences:
         found.append(f"Options of these pairs: {', '.join(sentences)}.")
     if answers := counts.get("answers"):
-        simulated = counts.get("annotator") == "simulated"
-        whose = "Answers of a simulated annotator" if simulated else "People's answers"
+        whose = ANSWERS.get(counts.get("annotator", ""), "People's answers")
         found.append(
             f"{whose}: {answers['answers']:,}, of which {answers['skipped']:,} skip and "
             f"{answers['of other samples']:,} are of other samples; {answers['pairs']:,} pairs, "

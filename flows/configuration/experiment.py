@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from cppcl.datasets import EmojiDrawn
 from cppcl.methods import METHODS
 from cppcl.retrieval.exact import Metric
 from cppcl.validation import suggestion
@@ -408,6 +409,17 @@ class Experiment(Options):
                 "curriculum.sketch_source=simulated looks at pictures, and the data set "
                 f"{self.dataset.registered_name!r} has none; use scores, or answers with "
                 "sketch_answers"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def check_drawn(self) -> Self:
+        """Refuse the order of unfinished drawings where all are finished."""
+        drawn = self.curriculum and self.curriculum.sketch_source == "drawn"
+        if drawn and self.dataset.registered_name != EmojiDrawn.name:
+            raise ValueError(
+                f"curriculum.sketch_source=drawn needs the data set {EmojiDrawn.name}, whose "
+                "drawings are unfinished; use scores"
             )
         return self
 

@@ -71,10 +71,11 @@ class CurriculumOptions(ExtractorPair):
 
     sketch: ScoreOptions = Field(description="Easiness score of sketches, an extractor")
     image: ScoreOptions = Field(description="Easiness score of images, an extractor")
-    sketch_source: Literal["auto", Source, "simulated"] = Field(
+    sketch_source: Literal["auto", Source, "simulated", "drawn"] = Field(
         "auto",
         description="Source of pairs of sketches: scores, answers or both; auto is both "
-        "where there are answers. simulated: from the answers of a simulated annotator",
+        "where there are answers. simulated: from the answers of a simulated annotator. drawn: of "
+        "the same thing the fuller drawing is easier, for data sets of unfinished drawings",
     )
     image_source: Literal["auto", Source] = Field(
         "auto", description="Source of pairs of images: scores, answers or both"
@@ -139,7 +140,7 @@ class CurriculumOptions(ExtractorPair):
                 raise ValueError(
                     f"{modality}_source={source} needs {modality}_answers, the file of answers"
                 )
-            if source in {"scores", "simulated"} and answers is not None:
+            if source in {"scores", "simulated", "drawn"} and answers is not None:
                 raise ValueError(
                     f"{modality}_answers={answers} is not used as {modality}_source is {source}; "
                     "set it to answers or both, or leave the file out"

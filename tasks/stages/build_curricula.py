@@ -14,6 +14,7 @@ from cppcl.curriculum.annotation.answers import PairAnswer, read_answers
 from cppcl.curriculum.annotation.simulated import simulated_answers
 from cppcl.curriculum.build import Built, build_curriculum
 from cppcl.curriculum.union import curriculum_arrays
+from cppcl.datasets.emoji_drawn import fuller_is_easier
 from cppcl.datasets.files import file_sha256
 from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS
@@ -104,6 +105,10 @@ def curricula_of_split(
             if own.get("source") == "simulated":
                 own["source"] = "answers"
                 given = simulated(store, annotator or {}, rows, classes, ids)
+            elif own.get("source") == "drawn":
+                own["source"] = "answers"
+                instances = targets(samples, modality, "groups", rows).tolist()
+                given = [PairAnswer(*pair, "a") for pair in fuller_is_easier(ids, instances)]
             elif modality in answers:
                 given = read_answers(answers[modality])
             answered = None
@@ -118,6 +123,8 @@ def curricula_of_split(
             counts[modality] = count(scores, built, answered)
             if modality == "sketch" and annotator:
                 counts[modality]["annotator"] = "simulated"
+            if options.get(f"{modality}_source") == "drawn":
+                counts[modality]["annotator"] = "drawn"
             if answered is not None and answered.n_foreign and not len(answered.pairs):
                 log(
                     f"{label}: none of the {answered.n_answers} answers in {answers[modality]} is "

@@ -119,6 +119,8 @@ def test_a_source_and_its_file_go_together(write):
         load_experiment(str(write(sketch_source="answers")))
     with pytest.raises(InputError, match=r"not used as sketch_source is simulated; set it to"):
         load_experiment(str(write(sketch_source="simulated", sketch_answers="a.csv")))
+    with pytest.raises(InputError, match="sketch_source=drawn needs the data set emoji-drawn"):
+        load_experiment(str(write(sketch_source="drawn")))
     scores = "{sketch: {name: precomputed}, image: {name: precomputed}, sketch_source: simulated}"
     with pytest.raises(InputError, match=r"simulated looks at pictures, .*'matrices' has none"):
         load_experiment("matrices", [f"curriculum={scores}"])

@@ -32,4 +32,4 @@ def test_the_page_says_how_many_are_expected_and_shows_the_worst():
     assert "Of 200 labels about 21 (10.5 %) are expected to be wrong; the 1 most" in page
     assert "&lt;cat&gt;</strong> → dog?" in page
     assert page.count("data:image/png") == 1
-    assert "wrong with 88 %, score -3.250" in page
+    assert "probability of being wrong 88 %, score -3.250" in page

@@ -171,3 +171,14 @@ def test_hashed_pairs_go_by_the_ids_of_training_pictures(stages):
         found = store.open(reference).array(f"{modality}_pairs")
         np.testing.assert_array_equal(found, expected.pairs)
         assert 0 < len(found) < order.n_pairs
+
+
+def test_the_fuller_of_two_drawings_is_the_easier_one(stages, monkeypatch):
+    import tasks.stages.build_curricula as module
+
+    emptier, fuller = training_ids(stages, "sketch")[:2]
+    monkeypatch.setattr(module, "fuller_is_easier", lambda ids, groups: [(fuller, emptier)])
+    artifact = stages.workspace.store.open(build(stages, sketch_source="drawn"))
+    assert artifact.array("sketch_pairs").tolist() == [[0, 1]]
+    assert artifact.json("counts.json")["sketch"]["annotator"] == "drawn"
+    assert len(artifact.array("image_pairs")) > 0

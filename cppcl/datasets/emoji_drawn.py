@@ -1,0 +1,130 @@
+"""The embedded data set with every drawing as it comes to be: 10 to 100 % of its strokes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from cppcl.datasets.emoji import Emoji
+from cppcl.datasets.files import file_sha256, made_whole
+from cppcl.datasets.table import SampleTable
+from cppcl.errors import DataUnavailableError, InputError
+from cppcl.pictures.unfinished import drawn
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmojiDrawn:
+    """`Emoji` with several sketches of a thing, of one group: more and more of its strokes.
+
+    Strokes come in the order of the SVG. The id of a sketch ends with the percentage that is
+    drawn, such as ``sketch/1f98a/040``; see `drawn_share`.
+
+    Parameters
+    ----------
+    shares : tuple of int
+        Percentages of the length of all strokes, from 1 to 100.
+
+    Raises
+    ------
+    InputError
+        For shares out of range, repeated, or none.
+    """
+
+    name: ClassVar[str] = "emoji-drawn"
+    version: ClassVar[int] = 1
+    has_pictures: ClassVar[bool] = True
+
+    shares: tuple[int, ...] = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+
+    def __post_init__(self) -> None:
+        shares = self.shares
+        if not shares or len(set(shares)) < len(shares) or not all(0 < s <= 100 for s in shares):
+            raise InputError(
+                f"shares={list(shares)} must be percentages from 1 to 100, each once, at least one"
+            )
+
+    @property
+    def licence(self) -> str:
+        """Attribution of both art sets."""
+        return Emoji().licence
+
+    def fetch(self, directory: Path) -> Path:
+        """Write drawings and pictures below ``<directory>``, a folder for each set of shares.
+
+        Raises
+        ------
+        DataUnavailableError
+            A package of the art is missing or has another version.
+        """
+        whole = Emoji().fetch(directory)
+        shares = "-".join(map(str, sorted(self.shares)))
+        target = Path(directory) / f"{self.name}-{self.version}-{shares}"
+        if target.is_dir():
+            return target
+        with made_whole(target) as partial:
+            shutil.copytree(whole / "images", partial / "images")
+            shutil.copy(whole / "labels.json", partial)
+            for path in sorted((whole / "sketches").glob("*.svg")):
+                sketches = partial / "sketches" / path.stem
+                sketches.mkdir(parents=True)
+                svg = path.read_text(encoding="utf-8")
+                for share in self.shares:
+                    text = drawn(svg, share / 100)
+                    (sketches / f"{share:03}.svg").write_text(text, encoding="utf-8")
+        return target
+
+    def table(self, root: Path) -> SampleTable:
+        """Return the sketches by things, from the emptiest to the fullest, then the images."""
+        root = Path(root)
+        try:
+            labels = json.loads((root / "labels.json").read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError) as error:
+            raise DataUnavailableError(
+                f"{root} is no complete folder of drawings ({error}); delete it and fetch it again"
+            ) from error
+        things = sorted(labels)
+        sketches = [
+            (f"sketch/{thing}/{share:03}", f"sketches/{thing}/{share:03}.svg", "sketch", thing)
+            for thing in things
+            for share in sorted(self.shares)
+        ]
+        images = [(f"image/{thing}", f"images/{thing}.svg", "image", thing) for thing in things]
+        ids, paths, modality, groups = zip(*sketches, *images, strict=True)
+        return SampleTable(
+            ids=ids,
+            sha256=tuple(file_sha256(root / path) for path in paths),
+            paths=paths,
+            modality=modality,
+            labels=tuple(labels[thing] for thing in groups),
+            groups=groups,
+        )
+
+    def findings(self, root: Path) -> list[str]:
+        """Nothing to report: the set is complete by construction."""
+        return []
+
+
+def drawn_share(sample: str) -> float | None:
+    """Share of its strokes that a sample of `EmojiDrawn` shows; None of another id."""
+    kind, _, rest = sample.partition("/")
+    percent = rest.rpartition("/")[2]
+    return int(percent) / 100 if kind == "sketch" and "/" in rest and percent.isdecimal() else None
+
+
+def fuller_is_easier(ids: Sequence[str], groups: Sequence[str]) -> list[tuple[str, str]]:
+    """Every two sketches of one group of which one is drawn further: ids of fuller and emptier."""
+    of_group: dict[str, list[tuple[float, str]]] = {}
+    for name, group in zip(ids, groups, strict=True):
+        if (share := drawn_share(name)) is not None:
+            of_group.setdefault(group, []).append((share, name))
+    return [
+        (fuller, emptier)
+        for found in of_group.values()
+        for share, fuller in sorted(found)
+        for less, emptier in sorted(found)
+        if less < share
+    ]

@@ -1,0 +1,112 @@
+"""Rank-1 over the share of a sketch that is drawn, with and without curricula, as a figure.
+
+cppcl run emoji-drawn
+cppcl run emoji-drawn --set name=emoji-drawn-edgeness --set sketch_source=scores
+python tests/benchmarks/half_drawn.py [WORKSPACE] [--figure FILE.png]
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.datasets.emoji_drawn import drawn_share
+from cppcl.report.style import defaults, line, png, tidy
+from cppcl.retrieval.comparison import mean_interval, paired_difference
+from storage import Reference
+from tasks.lineage import Lineage
+from tasks.samples import open_pictures
+from tasks.stages.evaluate import open_evaluation
+from tasks.workspace import Workspace
+
+ROWS = {
+    "CPRL, fuller is easier": ("emoji-drawn", "cprl"),
+    "the same, ten times the weight": ("emoji-drawn", "cprl_strong_curriculum"),
+    "CPRL, edgeness": ("emoji-drawn-edgeness", "cprl"),
+    "CPRL, no curriculum": ("emoji-drawn", "cprl_no_curriculum"),
+    "CPRL, no pacing": ("emoji-drawn", "cprl_no_pacing"),
+    "ridge CCA": ("emoji-drawn", "ridge_cca"),
+}
+"""Run and method of each curve; the differences are to no curriculum."""
+PLAIN = "CPRL, no curriculum"
+
+Found = list[NDArray[np.float64]]
+"""Of each split: 1 where the right picture came first, (n_shares, n_concepts)."""
+
+
+def found_first(
+    workspace: Workspace, run: str, method: str
+) -> tuple[list[float], Found, list[NDArray[np.str_]]]:
+    """Shares, what was found, and the concepts of each split."""
+    store = workspace.store
+    _, record = workspace.find_run(run, "evaluate")
+    found: Found = []
+    concepts = []
+    for reference in record["evaluations"]["instance"][method]:
+        lineage = Lineage.of_evaluation(store, Reference.parse(reference))
+        table = open_pictures(store, lineage.table).table
+        rows = store.open(Reference.parse(reference)).array("query_rows")
+        ids, groups = table.column("ids", "sketch"), np.array(table.column("groups", "sketch"))
+        shares = np.array([drawn_share(ids[row]) for row in rows.tolist()])
+        right = open_evaluation(store, Reference.parse(reference)).first_relevant_rank == 1
+        known = np.unique(shares)
+        order = np.argsort(groups[rows], kind="stable")
+        by_share = [right[order][shares[order] == share] for share in known]
+        found.append(np.array(by_share, dtype=float))
+        concepts.append(np.unique(groups[rows]))
+    return known.tolist(), found, concepts
+
+
+def figure(shares: list[float], curves: dict[str, list[float]]) -> bytes:
+    """Rank-1 of every method over the share drawn."""
+    from matplotlib.figure import Figure
+
+    with defaults():
+        drawing = Figure(figsize=(6.4, 3.6), layout="constrained")
+        axes = drawing.subplots()
+        tidy(axes)
+        for number, (name, values) in enumerate(curves.items()):
+            axes.plot([100 * s for s in shares], values, **line(number, name))
+        axes.set_xlabel("strokes drawn (%)")
+        axes.set_ylabel("rank-1 (%)")
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize="small")
+        return png(drawing)
+
+
+def main() -> None:
+    """Print the curves and the differences, and write the figure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("workspace", nargs="?", type=Path, default=Path(".cppcl"))
+    parser.add_argument("--figure", type=Path, default=Path("half-drawn.png"))
+    options = parser.parse_args()
+    workspace = Workspace(options.workspace)
+    found = {name: found_first(workspace, *row) for name, row in ROWS.items()}
+    shares, plain, concepts = found[PLAIN]
+    numbers = np.unique(np.concatenate(concepts), return_inverse=True)[1]
+    queries = np.split(numbers, np.cumsum([len(split) for split in concepts])[:-1])
+    curves = {}
+    for name, (_, right, _) in found.items():
+        rows = range(len(shares))
+        curves[name] = [
+            100 * mean_interval([split[k] for split in right], queries).mean for k in rows
+        ]
+        values = " ".join(f"{value:5.1f}" for value in curves[name])
+        print(f"{name:32s} {values}  mean {np.mean(curves[name]):5.2f}")
+        if name == PLAIN:
+            continue
+        for what, of in [("all", slice(None)), *((f"{100 * shares[k]:.0f} %", k) for k in rows)]:
+            both = [
+                [split[of].reshape(-1, split.shape[1]).mean(axis=0) for split in side]
+                for side in (right, plain)
+            ]
+            d = paired_difference(both[0], both[1], queries)
+            print(f"  {what:6s} {100 * d.mean:+6.2f} [{100 * d.low:+.2f}, {100 * d.high:+.2f}]")
+    options.figure.write_bytes(figure(shares, curves))
+
+
+if __name__ == "__main__":
+    main()
