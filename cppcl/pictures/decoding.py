@@ -35,7 +35,8 @@ def decode_picture(
     The EXIF orientation is applied and the first frame of an animation is taken. 16-bit grey is
     scaled linearly (65535 is white); integer pictures with values beyond 16 bits are refused, as
     nothing says which value is white. Floating-point pictures must lie in [0, 1], 1 is white.
-    16-bit colour keeps its upper 8 bits. Embedded colour profiles are not applied.
+    16-bit colour keeps its upper 8 bits. Colour profiles, and gamma and primaries of PNG, are
+    converted to sRGB.
 
     SVG is rendered in a process of its own, within bounds of time and memory: text is not drawn,
     since fonts differ between machines, and what is not drawn as browsers do is refused by name

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cppcl.errors import PictureError
+from cppcl.pictures.profiles import in_srgb
+from cppcl.pictures.transparency import declared_alpha, readable_bmp
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 EXCLUDED_FORMATS = frozenset({"BUFR", "EPS", "FITS", "GRIB", "HDF5", "MPEG", "PDF", "WMF"})
 
 _ORIENTATION_TAG = 0x0112
-_BITS_TAG, _PHOTOMETRIC_TAG = 258, 262
+_BITS_TAG, _PHOTOMETRIC_TAG, _PLANAR_TAG = 258, 262, 284
 
 
 def formats() -> list[str]:
@@ -50,6 +52,7 @@ def open_raster(data: bytes, label: str, limit: int) -> Image.Image:
     # Pillow's readers raise almost anything on a damaged file, so everything that is not a lack
     # of memory says the same thing here: this file is no picture.
     try:
+        data = readable_bmp(data)
         image = Image.open(io.BytesIO(data), formats=formats())
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise PictureError(
@@ -69,8 +72,12 @@ def open_raster(data: bytes, label: str, limit: int) -> Image.Image:
                 "reduce the picture first"
             )
         try:
+            if image.info.get("default_image"):  # an animation that does not begin with it
+                image.seek(1)
             image.load()
-            return _upright(layer(image, label), image)
+            _check_planes(image, label)
+            alpha = declared_alpha(image, data, label)
+            return _upright(layer(image, label, alpha), image)
         except (MemoryError, PictureError):
             raise
         except Exception as error:
@@ -97,20 +104,52 @@ def _upright(picture: Image.Image, source: Image.Image) -> Image.Image:
     return picture if step is None else picture.transpose(step)
 
 
-def layer(image: Image.Image, label: str) -> Image.Image:
-    """RGB or RGBA of a picture of any mode."""
+def layer(image: Image.Image, label: str, alpha: Image.Image | None = None) -> Image.Image:
+    """RGB or RGBA, in sRGB, of a picture of any mode.
+
+    Parameters
+    ----------
+    image : Image
+        As Pillow loaded it.
+    label : str
+        What error messages call it.
+    alpha : Image, optional
+        Alpha that the picture does not hold itself, mode L.
+    """
     from PIL import ImageChops
 
+    info = image.info
     if image.mode.startswith("I") or image.mode == "F":
         image = _grey_8_bit(image, label)
-    elif image.mode == "CMYK" and image.format == "JPEG" and "adobe" not in image.info:
+    elif image.mode == "CMYK" and image.format == "JPEG" and "adobe" not in info:
         # Pillow inverts every CMYK JPEG, but only files with Adobe's marker store it inverted.
         image = ImageChops.invert(image)
-    if image.has_transparency_data or image.mode == "La":
-        if image.mode == "La":
-            image = image.convert("LA")
-        return image.convert("RGBA")
-    return image.convert("RGB")
+    if image.mode == "La":
+        image = image.convert("LA")
+    grey = image.mode in ("1", "L", "LA")
+    if alpha is None and image.has_transparency_data:
+        rgba = image.convert("RGBA")
+        alpha = rgba.getchannel("A")
+        image = rgba.convert("RGB")
+    if grey:
+        image = image.convert("L")
+    elif image.mode != "CMYK":
+        image = image.convert("RGB")
+    image = in_srgb(image, info).convert("RGB")
+    if alpha is not None:
+        image.putalpha(alpha)
+    return image
+
+
+def _check_planes(image: Image.Image, label: str) -> None:
+    """Refuse a TIFF that Pillow reads wrongly: separate planes of other than 8 bits."""
+    tags = getattr(image, "tag_v2", {})
+    bits = tags.get(_BITS_TAG, (8,))
+    if tags.get(_PLANAR_TAG, 1) == 2 and len(bits) > 1 and set(bits) != {8}:
+        raise PictureError(
+            f"{label}: TIFF with {bits[0]} bits in separate planes; save it with interleaved "
+            "channels, or as PNG"
+        )
 
 
 def _grey_8_bit(image: Image.Image, label: str) -> Image.Image:

@@ -26,7 +26,7 @@ from tasks.workers.extractors import (
 )
 from tasks.workspace import Workspace
 
-VERSION = "2"
+VERSION = "3"
 PICTURES = "pictures.sha256"
 DRAWING = "drawing.png"
 CAPTION = "drawing.txt"

@@ -4,7 +4,6 @@ import io
 import re
 import struct
 import warnings
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from cppcl.pictures.decoding import (
     to_gray,
 )
 from cppcl.pictures.raster import layer
+from tests.made_files import png, png_chunk
 
 RNG = np.random.default_rng(5)
 COLOURS = RNG.integers(0, 256, (3, 5, 3), dtype=np.uint8)
@@ -31,24 +31,6 @@ def encoded(picture, form, **options):
     picture = picture if isinstance(picture, Image.Image) else Image.fromarray(picture)
     picture.save(file, format=form, **options)
     return file.getvalue()
-
-
-def png_chunk(kind, payload):
-    checked = kind + payload
-    return struct.pack(">I", len(payload)) + checked + struct.pack(">I", zlib.crc32(checked))
-
-
-def png(width, height, bits, colour_type, rows, *, before_data=b""):
-    """A PNG file written by hand: Pillow cannot write every kind that it reads."""
-    header = struct.pack(">IIBBBBB", width, height, bits, colour_type, 0, 0, 0)
-    data = zlib.compress(b"".join(b"\x00" + row for row in rows))
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + png_chunk(b"IHDR", header)
-        + before_data
-        + png_chunk(b"IDAT", data)
-        + png_chunk(b"IEND", b"")
-    )
 
 
 @pytest.mark.parametrize("form", ["PNG", "BMP", "TIFF", "PPM", "WEBP"])
