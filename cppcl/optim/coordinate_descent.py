@@ -36,11 +36,11 @@ def descend(
     r"""Minimise ``c G c / 2 - q c + t |c|_1 + r |c|_2^2 / 2`` for each row, in place.
 
     Each sample alternates between two steps until no atom violates the optimality conditions:
-    cyclic coordinate descent restricted to its active atoms, on their part of the Gram matrix,
-    and a pass over all atoms that admits those which violate most. Work is proportional to the
-    square of the number of active atoms, not of all. Every 50th sweep is followed by a Newton
-    step at fixed signs, cut short where a code reaches zero (as in the feature-sign search of Lee,
-    Battle, Raina and Ng 2006). No step raises the objective (but for rounding).
+    cyclic coordinate descent restricted to its active atoms, on their part of the Gram matrix, to
+    a small share of the largest violation, and a pass over all atoms that admits those which
+    violate most. Work is proportional to the square of the number of active atoms, not of all.
+    Every fourth sweep is followed by conjugate gradients at fixed signs, cut short where a code
+    reaches zero, which nearly equal atoms need. No step raises the objective (but for rounding).
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def descend(
         Largest violation of the optimality conditions, relative to the sample's largest
         correlation; rounding limits it to about 1e-6 for float32.
     max_iter : int, default 1000
-        Sweeps over the active atoms of a sample.
+        Sweeps over the active atoms of a sample, and steps of conjugate gradients.
 
     Returns
     -------
     sweeps : (n,) int64 array
-        Sweeps that each sample took.
+        Sweeps and steps that each sample took.
     converged : (n,) bool array
         Which samples met the tolerance.
     """

@@ -10,6 +10,7 @@ from cppcl.learning.affinity import within_weights
 from cppcl.learning.graph import Laplacian
 from cppcl.optim.code_problem import CodeProblem
 from cppcl.optim.codes import CodeSolver, encode, update_codes
+from cppcl.optim.coordinate_kernels import admitted_above
 from cppcl.optim.terms import CodeBlock, largest_eigenvalue
 
 SOLVERS = get_args(CodeSolver)
@@ -211,3 +212,24 @@ def test_ridge_equals_atoms_extended_by_an_identity(alpha):
     padded = np.hstack([F, np.zeros((len(F), 10))])
     expected = encode(padded, extended, alpha, tol=1e-9).codes
     np.testing.assert_allclose(encode(F, D, alpha, ridge=0.7, tol=1e-9).codes, expected, atol=1e-7)
+
+
+def test_nearly_equal_atoms_take_few_sweeps():
+    F, D = lasso_problem(6, m=40, N=40)
+    D = np.vstack([D, D + 1e-3 * np.random.default_rng(7).standard_normal(D.shape)])
+    result = encode(F, D, 0.02, tol=1e-6)
+    assert result.converged
+    assert result.n_iter < 4500  # by sweeps alone four samples need over 100,000
+    gradient = 2 * (result.codes @ D - F) @ D.T
+    used = result.codes != 0
+    np.testing.assert_allclose(gradient[used], -0.02 * np.sign(result.codes[used]), atol=1e-5)
+    assert (np.abs(gradient[~used]) <= 0.02 + 1e-5).all()
+
+
+def test_an_active_set_admits_about_as_many_atoms_as_are_wanted():
+    excess = np.random.default_rng(8).random(1000).astype(np.float32)
+    level = admitted_above(excess, np.float32(0.1), 32)
+    assert 24 <= (excess > level).sum() <= 32
+    assert admitted_above(excess, np.float32(0.1), 1000) == np.float32(0.1)
+    equal = np.full(50, 0.5, dtype=np.float32)
+    assert (equal > admitted_above(equal, np.float32(0.1), 16)).all()
