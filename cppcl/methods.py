@@ -145,8 +145,8 @@ def method_class(name: str) -> type[Method]:
     InputError
         For a name that is not registered; the message offers the nearest.
     """
-    if name not in METHODS:
-        raise InputError(f"method {name!r} is not known{suggestion(name, METHODS)}")
+    if not isinstance(name, str) or name not in METHODS:
+        raise InputError(f"method name={name!r} is not known{suggestion(str(name), METHODS)}")
     return METHODS[name]
 
 

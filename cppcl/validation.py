@@ -19,6 +19,9 @@ Labels = Sequence[Hashable] | NDArray[Any]
 Auto = Literal["auto"]
 """An option that the training data settle."""
 
+LEAST_POSITIVE, LARGEST = 1e-9, 1e9
+"""Range of options that are measures: single precision has room for their products."""
+
 Number = TypeVar("Number", int, float)
 Option = TypeVar("Option")
 
@@ -41,7 +44,7 @@ def check_matrix(features: Any, name: str) -> Floating:
         If it is not two-dimensional, is empty, is not of real numbers, or holds a masked value or
         one that is not finite.
     """
-    matrix = _as_array(features, name)
+    matrix = as_array(features, name)
     if matrix.ndim != 2 or 0 in matrix.shape:
         hint = "; a single sample is features.reshape(1, -1)" if matrix.ndim == 1 else ""
         raise InputError(
@@ -67,7 +70,15 @@ def check_matrix(features: Any, name: str) -> Floating:
     return matrix
 
 
-def _as_array(features: Any, name: str) -> NDArray[Any]:
+def as_array(features: Any, name: str) -> NDArray[Any]:
+    """Read what a user gave as an array of any shape and type.
+
+    Raises
+    ------
+    InputError
+        For masked values, a sparse matrix, rows of different lengths, and tensors that numpy
+        cannot read.
+    """
     if isinstance(features, np.ma.MaskedArray) and np.ma.is_masked(features):
         row = int(np.argwhere(np.ma.getmaskarray(features))[0][0])
         raise InputError(
@@ -77,7 +88,7 @@ def _as_array(features: Any, name: str) -> NDArray[Any]:
         raise InputError(f"{name} is a sparse {type(features).__name__}; give {name}.toarray()")
     try:
         return np.asarray(features)
-    except ValueError as error:  # rows of different lengths
+    except (OverflowError, ValueError) as error:  # rows of different lengths, integers too long
         raise InputError(f"{name} is no matrix: {error}") from error
     except (RuntimeError, TypeError) as error:  # tensors with a gradient, on a GPU, of bfloat16
         raise InputError(
@@ -86,15 +97,15 @@ def _as_array(features: Any, name: str) -> NDArray[Any]:
         ) from error
 
 
-def check_labels(labels: Any, n: int, name: str) -> list[Hashable]:
+def check_labels(labels: Any, n: int | None, name: str) -> list[Hashable]:
     """Validate the labels of n samples and return them as plain Python objects.
 
     Parameters
     ----------
     labels : sequence of n hashables
         Of any types, also several; equal ones mean the same. Arrays must be one-dimensional.
-    n : int
-        Number of samples.
+    n : int or None
+        Number of samples; None where any will do.
     name : str
         What errors call it.
 
@@ -107,18 +118,39 @@ def check_labels(labels: Any, n: int, name: str) -> list[Hashable]:
     if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
         row = int(np.flatnonzero(np.ma.getmaskarray(labels))[0])
         raise InputError(f"{name}: label of row {row} is masked; {_ONE_EACH}")
+    many = "labels" if n is None else f"{n} labels"
     shape = getattr(labels, "shape", None)
     if shape is not None and len(shape) != 1:
-        raise InputError(f"{name} must be one label a sample, {n} in all, got shape {shape}")
+        raise InputError(
+            f"{name} must be one label a sample, {many} in all, got shape {tuple(shape)}"
+        )
     if isinstance(labels, str | bytes | Mapping | Set) or not isinstance(labels, Iterable):
-        raise InputError(f"{name} must be a list of {n} labels, got {reprlib.repr(labels)}")
-    plain = labels.tolist() if hasattr(labels, "tolist") else list(labels)
-    if len(plain) != n:
-        raise InputError(f"{name} has {len(plain)} entries for {n} rows of features")
+        raise InputError(f"{name} must be a list of {many}, got {reprlib.repr(labels)}")
+    given = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if n is not None and len(given) != n:
+        raise InputError(f"{name} has {len(given)} entries for {n} rows")
+    plain = [_plain_label(label) for label in given]
     for row, label in enumerate(plain):
-        if label is None or not isinstance(label, Hashable) or label != label:
-            raise InputError(f"{name}: label {label!r} of row {row} says nothing; {_ONE_EACH}")
+        if label is None or not _equals_itself(label):
+            raise InputError(
+                f"{name}: label {reprlib.repr(label)} of row {row} says nothing; {_ONE_EACH}"
+            )
     return plain
+
+
+def _plain_label(label: Any) -> Any:
+    """Return a tensor of one number as the number: tensors equal nothing but themselves."""
+    one = getattr(label, "ndim", None) == 0 and not isinstance(label, np.generic)
+    return label.item() if one and not isinstance(label, np.ma.MaskedArray) else label
+
+
+def _equals_itself(label: Any) -> bool:
+    """True unless a label is a NaN, a missing value of pandas, or cannot be looked up."""
+    try:
+        hash(label)
+        return bool(label == label)
+    except (TypeError, ValueError):
+        return False
 
 
 _ONE_EACH = (
@@ -136,7 +168,7 @@ def check_links(links: Any, n_sketches: int, n_images: int) -> Any:
     """
     from scipy import sparse
 
-    matrix = links if sparse.issparse(links) else _as_array(links, "links")
+    matrix = links if sparse.issparse(links) else as_array(links, "links")
     if matrix.dtype.kind not in "biuf":
         raise InputError(f"links must be real numbers, got {matrix.dtype}")
     if tuple(matrix.shape) != (n_sketches, n_images):
@@ -154,12 +186,26 @@ def check_links(links: Any, n_sketches: int, n_images: int) -> Any:
     return weights.tocsr()
 
 
+def check_rows(rows: Any, n: int, name: str) -> NDArray[np.int64]:
+    """Distinct row numbers below n, (r,) int64."""
+    listed = as_array(rows, name)
+    if listed.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    whole = listed.ndim == 1 and listed.dtype.kind in "iu"
+    if not whole or listed.min() < 0 or listed.max() >= n or len(np.unique(listed)) < len(listed):
+        raise InputError(
+            f"{name} must be distinct row numbers from 0 to {n - 1}, got {reprlib.repr(rows)}"
+        )
+    return listed.astype(np.int64)
+
+
 def check_number(
     name: str,
     value: Number,
     *,
     least: float | None = None,
     above: float | None = None,
+    most: float | None = None,
     whole: bool = False,
     why: str = "",
 ) -> Number:
@@ -173,8 +219,11 @@ def check_number(
         Its value; neither text nor true and false.
     least, above : float, optional
         Least value, or a bound below all values.
+    most : float, optional
+        Largest value.
     whole : bool
-        Whether it counts something.
+        Whether it counts something. What does not is at most `LARGEST`, and at least
+        `LEAST_POSITIVE` where it is above zero.
     why : str
         What else the error says.
     """
@@ -186,16 +235,22 @@ def check_number(
         inside = inside and value >= least
     if above is not None:
         inside = inside and value > above
+    bound = f"of at least {least}" if least is not None else f"above {above}"
+    if most is None and not whole:
+        most = LARGEST
+    if inside and most is not None and value > most:
+        inside, bound = False, f"of at most {most:g}"
+    if inside and not whole and above == 0 and value < LEAST_POSITIVE:
+        inside, bound = False, f"of at least {LEAST_POSITIVE:g}"
     if not inside:
-        bound = f"of at least {least}" if least is not None else f"above {above}"
         noun = "a whole number" if whole else "a number"
-        raise InputError(f"{name}={value!r} must be {noun} {bound}{why}")
+        raise InputError(f"{name}={reprlib.repr(value)} must be {noun} {bound}{why}")
     return value
 
 
 def check_number_or_auto(name: str, value: Number | Auto, **limits: Any) -> None:
     """Refuse what is neither 'auto' nor a number that `check_number` takes."""
-    if value != "auto":
+    if not (isinstance(value, str) and value == "auto"):
         check_number(name, value, why=", or 'auto'", **limits)
 
 
@@ -209,9 +264,9 @@ def check_flag(name: str, value: bool) -> bool:
 def check_choice(name: str, value: Option, choices: Any) -> Option:
     """Return an option that is one of some values, or of those of a `Literal` type."""
     known = get_args(choices) or tuple(choices)
-    if value not in known:
+    if not any(isinstance(value, type(choice)) and value == choice for choice in known):
         raise InputError(
-            f"{name}={value!r} is not one of {known}{did_you_mean(str(value), known)}"
+            f"{name}={reprlib.repr(value)} is not one of {known}{did_you_mean(str(value), known)}"
         )
     return value
 

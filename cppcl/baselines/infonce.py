@@ -137,8 +137,8 @@ class InfoNCEHeads(LinkedBaseline):
         if not np.isfinite(losses).all():
             raise InputError(
                 f"training diverged in epoch {int(np.argmin(np.isfinite(losses)))} with "
-                f"learning_rate={self.learning_rate!r} and temperature={self.temperature!r}; "
-                "use a smaller learning rate"
+                f"learning_rate={self.learning_rate!r}, temperature={self.temperature!r} and "
+                f"weight_decay={self.weight_decay!r}; use a smaller learning rate"
             )
         self.history_ = {"loss": losses}
         dtype = np.result_type(sketches, images)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.learning.preparation import Floating
+from cppcl.validation import check_links
 
 Labels = Sequence[Hashable] | NDArray[Any]
 ClassWeight = Literal["links", "samples", "equal"]
@@ -172,14 +173,9 @@ def given_links(links: Any, n_sketches: int, n_images: int) -> Links:
     InputError
         If its shape is another, or it has negative, non-finite or only zero entries.
     """
-    from scipy.sparse import csr_array, eye_array
+    from scipy.sparse import eye_array
 
-    matrix = csr_array(links, dtype=np.float64)
-    if matrix.shape != (n_sketches, n_images):
-        raise InputError(
-            f"links has shape {matrix.shape}, but there are {n_sketches} sketches and "
-            f"{n_images} images"
-        )
-    if not (np.isfinite(matrix.data).all() and (matrix.data >= 0).all() and matrix.data.any()):
-        raise InputError("links must be finite, not negative, and not all zero")
+    matrix = check_links(links, n_sketches, n_images)
+    if not matrix.data.any():
+        raise InputError("links are all zero; link at least one sketch with an image")
     return Links(matrix, eye_array(n_images, format="csr"))

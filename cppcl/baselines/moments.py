@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cppcl.baselines.links import Links
 from cppcl.errors import InputError
 from cppcl.learning.preparation import Floating, principal_axes
+from cppcl.modality import MODALITIES
 
 
 class LinkedSamples(NamedTuple):
@@ -47,8 +48,8 @@ def linked_samples(
         If the linked samples of a modality do not vary.
     """
     described = []
-    for name, samples, degree in zip(
-        ("sketches", "images"), (sketches, images), links.degrees(), strict=True
+    for modality, name, samples, degree in zip(
+        MODALITIES, ("sketches", "images"), (sketches, images), links.degrees(), strict=True
     ):
         weights = degree / degree.sum()
         offset = weights @ samples.astype(np.float64, copy=False)
@@ -57,8 +58,8 @@ def linked_samples(
         axes, variances = principal_axes(weighted.astype(samples.dtype, copy=False))
         if variances.size == 0:
             raise InputError(
-                f"the linked {name} are all alike, so nothing can be learned from them; "
-                "give more linked samples"
+                f"{modality}_features: the linked {name} are all alike, so nothing can be learned "
+                "from them; give more linked samples"
             )
         described.append(LinkedSamples(offset, deviations, axes, variances))
     return described[0], described[1]

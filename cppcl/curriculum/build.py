@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
@@ -15,6 +15,7 @@ from cppcl.curriculum.scores import draw_pairs, hash_pairs
 from cppcl.curriculum.semiorder import DeltaUnit, Scope, order_by_scores
 from cppcl.curriculum.union import joined
 from cppcl.errors import InputError
+from cppcl.validation import check_choice, check_number
 
 Source = Literal["scores", "answers", "both"]
 """Where pairs come from."""
@@ -76,9 +77,9 @@ def build_curriculum(
     InputError
         For an option out of range, or a source of answers without any.
     """
-    for name, value, choices in (("source", source, Source), ("pair_form", pair_form, PairForm)):
-        if value not in get_args(choices):
-            raise InputError(f"{name}={value!r} is not one of {get_args(choices)}")
+    check_choice("source", source, Source)
+    check_choice("pair_form", pair_form, PairForm)
+    check_number("rho", rho, least=0, most=1)
     if source != "scores" and answered is None:
         raise InputError(f"source={source!r} needs answers; give some, or use source='scores'")
     admissible = order_by_scores(scores, labels, delta=delta, delta_unit=delta_unit, scope=scope)

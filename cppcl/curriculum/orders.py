@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.curriculum.pairs import check_pacing
 from cppcl.curriculum.semiorder import Semiorder
-from cppcl.errors import InputError
-from cppcl.validation import Floating
+from cppcl.validation import Floating, check_number
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ class OrderCurriculum:
         return {self.kind: self.admissible.to_array()}
 
     def _by_position(self, v: Floating) -> NDArray[np.float64]:
-        if v.shape != (self.n_samples,):
-            raise InputError(f"v has shape {v.shape}, expected ({self.n_samples},)")
+        check_pacing(v, self.n_samples)
         return v[self.admissible.order].astype(np.float64)
 
     def _by_sample(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -77,8 +76,7 @@ class AllPairs(OrderCurriculum):
 
     def smoothed_gradient(self, v: Floating, eps: float) -> tuple[float, Floating]:
         """Value and gradient of the Huberised hinge, as of `ExplicitPairs`."""
-        if not eps > 0:
-            raise InputError(f"eps={eps} must be positive")
+        check_number("eps", eps, above=0)
         value, gradient = self._hinge(v, eps)
         return value, self._by_sample(gradient).astype(v.dtype)
 
@@ -136,8 +134,7 @@ class ChainedPairs(OrderCurriculum):
         """Value and gradient of the Huberised hinge of the soft maximum, within eps a sample."""
         from cppcl.curriculum.order_kernels import smooth_chain_hinge
 
-        if not eps > 0:
-            raise InputError(f"eps={eps} must be positive")
+        check_number("eps", eps, above=0)
         order = self.admissible
         gradient = np.zeros(len(order.order))
         value = smooth_chain_hinge(order.first, order.last, self._by_position(v), eps, gradient)

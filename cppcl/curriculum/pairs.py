@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.validation import Floating
+from cppcl.validation import Floating, as_array, check_number, check_rows
+
+MOST_SAMPLES = 10**9
+"""Samples that pairs may refer to."""
 
 
 class ExplicitPairs:
@@ -31,7 +35,8 @@ class ExplicitPairs:
     """
 
     def __init__(self, pairs: NDArray[Any], n_samples: int) -> None:
-        listed = np.asarray(pairs)
+        listed = as_array(pairs, "pairs")
+        check_number("n_samples", n_samples, least=0, most=MOST_SAMPLES, whole=True)
         if listed.size == 0:
             listed = np.zeros((0, 2), dtype=np.int64)
         if listed.ndim != 2 or listed.shape[1] != 2 or not np.issubdtype(listed.dtype, np.integer):
@@ -43,11 +48,14 @@ class ExplicitPairs:
         if outside.any():
             row = int(np.flatnonzero(outside)[0])
             raise InputError(
-                f"pair {row} is {tuple(listed[row].tolist())}, but there are n_samples={n_samples}"
+                f"pairs: pair {row} is {tuple(listed[row].tolist())}, but there are "
+                f"n_samples={n_samples}"
             )
         same = np.flatnonzero(listed[:, 0] == listed[:, 1])
         if same.size:
-            raise InputError(f"pair {same[0]} pairs sample {listed[same[0], 0]} with itself")
+            raise InputError(
+                f"pairs: pair {same[0]} pairs sample {listed[same[0], 0]} with itself"
+            )
         self.pairs: NDArray[np.int64] = np.ascontiguousarray(listed, dtype=np.int64)
         self._n_samples = int(n_samples)
         self._degree = np.bincount(self.pairs.ravel(), minlength=n_samples).astype(np.float64)
@@ -90,8 +98,7 @@ class ExplicitPairs:
         value : float
         gradient : ndarray, (n,), dtype of v
         """
-        if not eps > 0:
-            raise InputError(f"eps={eps} must be positive")
+        check_number("eps", eps, above=0)
         self._check(v)
         z = v[self.pairs[:, 0]] - v[self.pairs[:, 1]]
         slope = np.clip(z / eps, 0, 1)
@@ -117,6 +124,7 @@ class ExplicitPairs:
         rows : ndarray of int, (r,)
             Distinct row numbers, such as the training part of a fold.
         """
+        rows = check_rows(rows, self._n_samples, "rows")
         position = np.full(self._n_samples, -1, dtype=np.int64)
         position[rows] = np.arange(len(rows))
         renumbered = position[self.pairs]
@@ -132,5 +140,11 @@ class ExplicitPairs:
         return cls(arrays["pairs"], int(arrays["n_samples"][0]))
 
     def _check(self, v: Floating) -> None:
-        if v.shape != (self._n_samples,):
-            raise InputError(f"v has shape {v.shape}, expected ({self._n_samples},)")
+        check_pacing(v, self._n_samples)
+
+
+def check_pacing(v: Any, n: int) -> None:
+    """Refuse what is no array (n,) of floating point."""
+    plain = isinstance(v, np.ndarray) and not isinstance(v, np.ma.MaskedArray)
+    if not plain or v.shape != (n,) or v.dtype.kind != "f":
+        raise InputError(f"v={reprlib.repr(v)} must be an array of floating point of shape ({n},)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from cppcl.curriculum.pairs import ExplicitPairs
 from cppcl.curriculum.semiorder import DeltaUnit, Scope, Semiorder, order_by_scores
 from cppcl.errors import InputError
+from cppcl.validation import check_number
 
 
 def pairs_from_scores(
@@ -71,7 +73,7 @@ def draw_pairs(
     InputError
         For an option out of range.
     """
-    _check(rho, maximum_pairs)
+    _check(rho, maximum_pairs, seed)
     n_pairs, order = admissible.n_pairs, admissible.order
     kept = n_kept(n_pairs, rho, maximum_pairs)
     draw = np.random.default_rng(seed).choice(n_pairs, kept, replace=False, shuffle=False)
@@ -120,7 +122,11 @@ def hash_pairs(
     """
     from cppcl.curriculum.order_kernels import hashed_pairs
 
-    _check(rho, maximum_pairs)
+    _check(rho, maximum_pairs, seed)
+    named = isinstance(ids, Sequence) or getattr(ids, "ndim", None) == 1
+    named = named and not isinstance(ids, str | bytes)
+    if not named or not all(isinstance(i, str) for i in ids):
+        raise InputError(f"ids={reprlib.repr(ids)} must be a list of strings")
     if len(ids) != admissible.n_samples:
         raise InputError(f"{len(ids)} ids for {admissible.n_samples} samples; give one each")
     n_pairs, order = admissible.n_pairs, admissible.order
@@ -143,8 +149,8 @@ def n_kept(n_pairs: int, rho: float, maximum_pairs: int | None) -> int:
     return kept if maximum_pairs is None else min(kept, maximum_pairs)
 
 
-def _check(rho: float, maximum_pairs: int | None) -> None:
-    if not 0 <= rho <= 1:
-        raise InputError(f"rho={rho} must be a share in [0, 1]")
-    if maximum_pairs is not None and maximum_pairs < 0:
-        raise InputError(f"maximum_pairs={maximum_pairs} must not be negative")
+def _check(rho: float, maximum_pairs: int | None, seed: int) -> None:
+    check_number("rho", rho, least=0, most=1)
+    if maximum_pairs is not None:
+        check_number("maximum_pairs", maximum_pairs, least=0, whole=True)
+    check_number("seed", seed, least=0, whole=True)

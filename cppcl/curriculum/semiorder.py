@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
+from cppcl.learning.graph import sorted_labels
+from cppcl.validation import as_array, check_choice, check_number, check_rows
 
 Scope = Literal["auto", "within_class", "global"]
 """Whether both samples of a pair must have one class."""
@@ -69,6 +71,7 @@ class Semiorder:
 
     def restrict(self, rows: NDArray[np.int64]) -> Semiorder:
         """Keep what concerns the samples `rows` alone, renumbered in their order."""
+        rows = check_rows(rows, self.n_samples, "rows")
         renumbered = np.full(self.n_samples, -1, dtype=np.int64)
         renumbered[rows] = np.arange(len(rows))
         order = renumbered[self.order]
@@ -125,9 +128,13 @@ def order_by_scores(
     -----
     The partial curricula of CPRL, Section 4; the threshold is not published.
     """
-    values = np.asarray(scores, dtype=np.float64)
-    _, classes = np.unique(np.asarray(labels), return_inverse=True)
-    _check(values, classes, delta, delta_unit, scope)
+    values = _checked_scores(scores)
+    (classes,) = sorted_labels(labels)
+    if classes.shape != values.shape:
+        raise InputError(f"labels are {len(classes)} for {len(values)} scores; give one each")
+    check_number("delta", delta, least=0)
+    check_choice("delta_unit", delta_unit, DeltaUnit)
+    check_choice("scope", scope, Scope)
     n = len(values)
     if scope == "global" or (scope == "auto" and n > 0 and np.bincount(classes).max() == 1):
         classes = np.zeros(n, dtype=np.int64)
@@ -135,7 +142,7 @@ def order_by_scores(
     if scored.size == 0:
         empty = np.zeros(0, dtype=np.int64)
         return Semiorder(empty, empty, empty, n)
-    threshold = delta * (float(values[scored].std()) if delta_unit == "deviation" else 1.0)
+    threshold = delta * (_deviation(values[scored]) if delta_unit == "deviation" else 1.0)
     order = scored[np.lexsort((values[scored], classes[scored]))]
     first, last = _easier_ranges(values[order], classes[order], threshold)
     return Semiorder(order, first, last, n)
@@ -155,23 +162,22 @@ def _easier_ranges(
     return first, last
 
 
-def _check(
-    values: NDArray[np.float64],
-    classes: NDArray[np.int64],
-    delta: float,
-    delta_unit: DeltaUnit,
-    scope: Scope,
-) -> None:
-    if values.ndim != 1 or classes.shape != values.shape:
+def _deviation(values: NDArray[np.float64]) -> float:
+    """Standard deviation, also where squares overflow or vanish."""
+    largest = float(np.abs(values).max())
+    if largest == 0 or 1e-100 < largest < 1e100:
+        return float(values.std())
+    return largest * float((values / largest).std())
+
+
+def _checked_scores(scores: Any) -> NDArray[np.float64]:
+    values = as_array(scores, "scores")
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
         raise InputError(
-            f"scores have shape {values.shape}, labels {classes.shape}; both are (n,)"
+            f"scores must be one number a sample, (n,), got {values.dtype} of shape {values.shape}"
         )
-    if np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
-        raise InputError(f"score of sample {row} is {values[row]}; a missing score is NaN")
-    if not (np.isfinite(delta) and delta >= 0):
-        raise InputError(f"delta={delta} must be finite and not negative")
-    if delta_unit not in get_args(DeltaUnit):
-        raise InputError(f"delta_unit={delta_unit!r} is not one of {get_args(DeltaUnit)}")
-    if scope not in get_args(Scope):
-        raise InputError(f"scope={scope!r} is not one of {get_args(Scope)}")
+    infinite = np.flatnonzero(np.isinf(values))
+    if infinite.size:
+        row = int(infinite[0])
+        raise InputError(f"scores: that of sample {row} is {values[row]}; a missing score is NaN")
+    return values.astype(np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,12 +29,16 @@ class Union:
     """
 
     def __init__(self, parts: Sequence[Curriculum]) -> None:
+        listed = isinstance(parts, list | tuple)
+        if not listed or not all(hasattr(part, "curvature") for part in parts):
+            raise InputError(f"parts={reprlib.repr(parts)} must be a list of curricula")
         sizes = {part.n_samples for part in parts}
         if len(sizes) != 1:
             raise InputError(
-                f"curricula over {sorted(sizes)} samples; give at least one, all over the same"
+                f"parts are curricula over {sorted(sizes)} samples; give at least one, all over "
+                "the same"
             )
-        self.parts = tuple(parts)
+        self.parts: tuple[Curriculum, ...] = tuple(parts)
 
     @property
     def n_samples(self) -> int:

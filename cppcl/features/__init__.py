@@ -7,6 +7,7 @@ a line in `EXTRACTORS`; being registered puts it under the contract tests.
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -99,6 +100,10 @@ def make_extractor(name: str, options: Mapping[str, Any] | None = None) -> Extra
     From the first one on, this process keeps some of the memory that arrays free
     (`cppcl.features.allocation.keep_freed_memory`).
     """
+    if not isinstance(name, str):
+        raise InputError(f"name={reprlib.repr(name)} must be that of a feature extractor")
+    if not isinstance(options, Mapping | None):
+        raise InputError(f"options={reprlib.repr(options)} must be values by name")
     given = options or {}
     if SEPARATOR in name:
         names = part_names(name, EXTRACTORS)
@@ -106,7 +111,7 @@ def make_extractor(name: str, options: Mapping[str, Any] | None = None) -> Extra
         parts = tuple(make_extractor(part, given.get(part)) for part in names)
         return CombinedExtractor(parts=parts, weights=given.get(WEIGHTS))
     if name not in EXTRACTORS:
-        raise InputError(f"no feature extractor {name!r}{suggestion(name, EXTRACTORS)}")
+        raise InputError(f"no feature extractor of name {name!r}{suggestion(name, EXTRACTORS)}")
     keep_freed_memory()
     extractor = EXTRACTORS[name]
     known = inspect.signature(extractor).parameters

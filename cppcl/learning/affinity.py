@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.learning.graph import number_labels
+from cppcl.learning.preparation import row_norms
+from cppcl.validation import check_choice, check_labels, check_matrix, check_number
 
 Within = Literal["none", "knn", "dense"]
 """Which samples of a modality are linked: none, neighbours of a class, or all."""
@@ -62,13 +64,12 @@ def within_weights(
     """
     from scipy import sparse
 
-    if kind not in get_args(Within):
-        raise InputError(f"within={kind!r} is not one of {get_args(Within)}")
-    if n_neighbors < 1 or not sigma > 0:
-        raise InputError(f"n_neighbors={n_neighbors} must be at least 1 and sigma={sigma} above 0")
+    check_choice("kind", kind, Within)
+    check_number("n_neighbors", n_neighbors, least=1, whole=True)
+    check_number("sigma", sigma, above=0)
+    features = check_matrix(features, "features")
     n = len(features)
-    if len(labels) != n:
-        raise InputError(f"labels has {len(labels)} entries for {n} rows of features")
+    labels = check_labels(labels, n, "labels")
     if kind == "none":
         return None
     if kind == "dense" and n > LARGEST_DENSE:
@@ -76,11 +77,9 @@ def within_weights(
             f"printed 'dense_graph' links every two of {n} samples, and takes at most "
             f"{LARGEST_DENSE}; use within='knn'"
         )
-    norms = np.linalg.norm(features, axis=1, keepdims=True)
+    norms = row_norms(features)[:, None]
     unit = np.divide(features, norms, where=norms > 0, out=np.zeros_like(features))
-    # A width whose square is not a number of this type weighs as the nearest that is.
-    limits = np.finfo(unit.dtype)
-    scale = -float(np.clip(2 * float(sigma) * float(sigma), limits.tiny, limits.max))
+    scale = -2 * float(sigma) ** 2
     if kind == "dense":
         # In float64, so that both weights of a pair round to the same.
         blocks = _squared_distances(unit.astype(np.float64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -97,6 +98,10 @@ class Composition(Estimator):
     def __post_init__(self) -> None:
         check_choice("spaces", self.spaces, Spaces)
         if self.space_weights is not None:
+            if not isinstance(self.space_weights, list | tuple):
+                raise InputError(
+                    f"space_weights={reprlib.repr(self.space_weights)} must be a list of numbers"
+                )
             self.space_weights = tuple(self.space_weights)
             for number, weight in enumerate(self.space_weights):
                 check_number(f"space_weights[{number}]", weight, least=0)
@@ -152,6 +157,11 @@ def read_composition(given: Composition | Mapping[str, Any] | None) -> Compositi
     """Composition that was given as an object, as a mapping of its options, or not at all."""
     if isinstance(given, Composition):
         return given
+    if not isinstance(given, Mapping | None):
+        raise InputError(
+            f"{COMPOSITION}={reprlib.repr(given)} must be a Composition, or a mapping of its "
+            "options"
+        )
     check_option_names(COMPOSITION, given or {}, Composition.option_names())
     return Composition(**(given or {}))
 

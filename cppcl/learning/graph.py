@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cppcl.errors import InputError
+from cppcl.validation import as_array, check_choice, check_labels
 
 Normalize = Literal["mean_degree", "sym", "none"]
 """How weights are scaled: by their mean degree, symmetrically by both degrees, or not."""
@@ -70,51 +72,55 @@ class Laplacian:
         normalize: Normalize = "mean_degree",
         dtype: DTypeLike = np.float64,
     ) -> None:
-        if normalize not in get_args(Normalize):
-            raise InputError(f"normalize={normalize!r} is not one of {get_args(Normalize)}")
-        left, right = _checked(left, "links"), _checked(right, "links")
+        check_choice("normalize", normalize, Normalize)
+        dtype = _floating(dtype)
+        left, right = _checked(left, "left"), _checked(right, "right")
+        if left.shape[1] != right.shape[1]:
+            raise InputError(
+                f"left has {left.shape[1]} columns and right {right.shape[1]}; give factors of "
+                "as many"
+            )
         K, L = self.n_sketches, self.n_images = left.shape[0], right.shape[0]
         rows = (slice(0, K), slice(K, K + L))
         inner = [
             None if weights is None else _checked_within(weights, name, n)
-            for weights, name, n in zip(
-                within or (None, None), ("sketch", "image"), (K, L), strict=True
-            )
+            for weights, name, n in zip(_pair(within), ("sketch", "image"), (K, L), strict=True)
         ]
-        cross = np.concatenate([left @ right.sum(axis=0), right @ left.sum(axis=0)])
+        with np.errstate(over="ignore"):  # told below
+            cross = np.concatenate([left @ right.sum(axis=0), right @ left.sum(axis=0)])
         if not cross.any():
             raise InputError(
                 "no sketch is linked to any image: sketch_labels and image_labels share no value "
-                "(or links is all zero); give labels that occur in both modalities"
+                "(or links, or left @ right.T, is all zero); give labels that occur in both "
+                "modalities"
             )
         own = np.zeros_like(cross)
         for of_modality, weights in zip(rows, inner, strict=True):
             own[of_modality] = 0 if weights is None else weights.sum(axis=1)
         degree = cross + own
-        # Every weight w_pq becomes before_p w_pq after_q.
-        before = after = np.ones_like(degree)
-        if normalize == "mean_degree":
-            before = before / degree.mean()
-        elif normalize == "sym":
-            before = after = np.divide(1, np.sqrt(degree), where=degree > 0, out=0 * degree)
-        with np.errstate(over="ignore"):  # told below
+        # Every weight w_pq becomes before_p w_pq after_q. What exceeds the type is told below: the
+        # roots of both degrees scale 'sym', and the mean of extreme ones is infinite.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            before = after = np.ones_like(degree)
+            if normalize == "mean_degree":
+                before = before / degree.mean()
+            elif normalize == "sym":
+                before = after = np.divide(1, np.sqrt(degree), where=degree > 0, out=0 * degree)
             self.degree: NDArray[Any] = (before * degree * after).astype(dtype)
             self.cross_degree: NDArray[Any] = (before * cross * after).astype(dtype)
             self.within_degree: NDArray[Any] = (before * own * after).astype(dtype)
-        left.data *= np.repeat(before[:K], np.diff(left.indptr))
-        right.data *= np.repeat(after[K:], np.diff(right.indptr))
-        for of_modality, weights in zip(rows, inner, strict=True):
-            if weights is not None:
-                weights.data *= np.repeat(before[of_modality], np.diff(weights.indptr))
-                weights.data *= after[of_modality][weights.indices]
-        # The roots of both degrees scale 'sym': weights of one extreme size may exceed the type.
-        with np.errstate(over="ignore"):
+            left.data *= np.repeat(before[:K], np.diff(left.indptr))
+            right.data *= np.repeat(after[K:], np.diff(right.indptr))
+            for of_modality, weights in zip(rows, inner, strict=True):
+                if weights is not None:
+                    weights.data *= np.repeat(before[of_modality], np.diff(weights.indptr))
+                    weights.data *= after[of_modality][weights.indices]
             self.left, self.right = left.astype(dtype), right.astype(dtype)
         arrays = self.left.data, self.right.data, self.degree
         if not all(np.isfinite(array).all() for array in arrays):
             raise InputError(
-                f"links of up to {degree.max():.3g} a sample are beyond {np.dtype(dtype)} with "
-                f"normalize={normalize!r}; divide them by their mean, or use float64 features"
+                f"links (left @ right.T) of up to {degree.max():.3g} a sample are beyond {dtype} "
+                f"with normalize={normalize!r}; divide them by their mean, or use float64 features"
             )
         of_sketches, of_images = (w if w is None else w.astype(dtype) for w in inner)
         self.within_weights: tuple[Any, Any] = of_sketches, of_images
@@ -138,7 +144,10 @@ class Laplacian:
         """
         from scipy import sparse
 
-        numbers = number_labels(sketch_labels, image_labels)
+        numbers = number_labels(
+            check_labels(sketch_labels, None, "sketch_labels"),
+            check_labels(image_labels, None, "image_labels"),
+        )
         n_classes = 1 + max(
             (int(of_modality.max()) for of_modality in numbers if len(of_modality)), default=0
         )
@@ -163,7 +172,7 @@ class Laplacian:
         """Weights from a sparse non-negative (K, L) affinity."""
         from scipy import sparse
 
-        links = sparse.csr_array(links)
+        links = _checked(links, "links")
         identity = sparse.eye_array(links.shape[1], format="csr")
         return cls(links, identity, within=within, normalize=normalize, dtype=dtype)
 
@@ -299,7 +308,12 @@ def _checked(weights: Any, name: str) -> Any:
     """Return weights as a CSR array, float64, without stored zeros."""
     from scipy import sparse
 
-    weights = sparse.csr_array(weights, dtype=np.float64, copy=True)
+    given = weights if sparse.issparse(weights) else as_array(weights, name)
+    if given.ndim != 2 or given.dtype.kind not in "biuf":
+        raise InputError(
+            f"{name} must be a matrix of real numbers, got {given.dtype} of shape {given.shape}"
+        )
+    weights = sparse.csr_array(given, dtype=np.float64, copy=True)
     if not np.isfinite(weights.data).all() or (weights.data < 0).any():
         raise InputError(f"{name} holds a negative or non-finite weight; use weights >= 0")
     weights.sum_duplicates()
@@ -321,6 +335,28 @@ def _checked_within(weights: Any, modality: str, n: int) -> Any:
             "such as W.maximum(W.T)"
         )
     return weights
+
+
+def _pair(within: Any) -> tuple[Any, Any]:
+    if within is None:
+        return None, None
+    if not isinstance(within, tuple | list) or len(within) != 2:
+        raise InputError(
+            f"within={reprlib.repr(within)} must be two matrices, of the sketches and of the "
+            "images; None for a modality without any"
+        )
+    sketches, images = within
+    return sketches, images
+
+
+def _floating(dtype: Any) -> np.dtype[Any]:
+    try:
+        known: np.dtype[Any] = np.dtype(dtype)
+    except (TypeError, ValueError):
+        known = np.dtype(object)
+    if known not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise InputError(f"dtype={dtype!r} must be float32 or float64")
+    return known
 
 
 def _total(weights: Any, X: NDArray[Any], Y: NDArray[Any]) -> float:
@@ -348,16 +384,33 @@ def number_labels(*modalities: Sequence[Hashable] | NDArray[Any]) -> list[NDArra
     Raises
     ------
     InputError
-        When a label is not hashable, or not equal to itself (NaN).
+        When a label is None, not hashable, or not equal to itself (NaN).
     """
     number: dict[Hashable, int] = {}
     numbered = []
     for labels in modalities:
         # Plain Python objects, so that numpy's and Python's own compare equal.
-        plain = labels.tolist() if isinstance(labels, np.ndarray) else labels
+        plain = check_labels(labels, None, "labels")
         for label in plain:
-            if not isinstance(label, Hashable) or label != label:
-                raise InputError(f"label {label!r} cannot be compared; use numbers or strings")
             number.setdefault(label, len(number))
         numbered.append(np.array([number[label] for label in plain], dtype=np.int64))
     return numbered
+
+
+def sorted_labels(*modalities: Sequence[Hashable] | NDArray[Any]) -> list[NDArray[np.int64]]:
+    """Return labels as their places among all distinct ones, in ascending order.
+
+    Labels that cannot be sorted, such as numbers beside strings, are numbered by `number_labels`.
+
+    Raises
+    ------
+    InputError
+        As `number_labels`.
+    """
+    plain = [check_labels(labels, None, "labels") for labels in modalities]
+    try:
+        distinct: Any = sorted({label for labels in plain for label in labels})
+    except TypeError:
+        return number_labels(*plain)
+    place = {label: number for number, label in enumerate(distinct)}
+    return [np.array([place[label] for label in labels], dtype=np.int64) for labels in plain]

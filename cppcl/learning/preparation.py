@@ -21,6 +21,8 @@ from cppcl.validation import (
 
 __all__ = ["Floating", "Preparation", "check_matrix", "principal_axes", "unit_rows"]
 
+LARGEST_POWER = 10
+"""Beyond, all but the largest entry of a row vanish."""
 CLASS_RIDGE, INSTANCE_RIDGE = 0.03, 0.1
 """Ridge of whitening for labels of classes, and for pairs or where nothing is known."""
 
@@ -159,7 +161,7 @@ class Preparation(Estimator):
             check_number("n_components", self.n_components, least=1, whole=True, why=hint)
         check_flag("whiten", self.whiten)
         check_number_or_auto("ridge", self.ridge, least=0)
-        check_number_or_auto("power", self.power, above=0)
+        check_number_or_auto("power", self.power, above=0, most=LARGEST_POWER)
 
     @property
     def n_features_(self) -> int:
@@ -241,7 +243,13 @@ class Preparation(Estimator):
         power = self.power_
         if power == 1:
             return matrix
-        raised: Floating = np.copysign(np.abs(matrix) ** matrix.dtype.type(power), matrix)
+        with np.errstate(over="ignore", under="ignore"):
+            raised: Floating = np.copysign(np.abs(matrix) ** matrix.dtype.type(power), matrix)
+        if not np.isfinite(raised).all():
+            raise InputError(
+                f"power={power} takes features of up to {float(np.abs(matrix).max()):.3g} beyond "
+                f"{matrix.dtype}; divide the features by their largest entry"
+            )
         return raised
 
     def _scale(self, matrix: Floating) -> Floating:

@@ -84,6 +84,11 @@ class TrainingData:
                 if of_modality is None
                 else check_labels(of_modality, len(F), f"{modality}_labels")
             )
+            if curriculum is not None and not hasattr(curriculum, "smoothed_gradient"):
+                raise InputError(
+                    f"{modality}_curriculum is a {type(curriculum).__name__}, not a curriculum; "
+                    "give cppcl.curriculum.ExplicitPairs(pairs, n_samples)"
+                )
             if curriculum is not None and curriculum.n_samples != len(F):
                 raise InputError(
                     f"{modality}_curriculum is over {curriculum.n_samples} samples, "

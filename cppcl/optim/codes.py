@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from cppcl.errors import ConvergenceWarning, InputError
 from cppcl.optim.code_problem import SMALLEST_PACING, CodeProblem, CodeResult
 from cppcl.optim.coordinate_descent import descend
-from cppcl.optim.devices import check_device
+from cppcl.optim.devices import check_device, check_device_name
 from cppcl.optim.terms import chunks
+from cppcl.validation import check_choice
 
 CODE_TOLERANCE = 3e-4
 """Accuracy of a step of an alternation; the next round changes codes by more."""
@@ -93,8 +94,8 @@ def update_codes(
 
 def check_solver(solver: str, device: str) -> None:
     """Refuse an unknown solver, or a device that it cannot use."""
-    if solver not in get_args(CodeSolver):
-        raise InputError(f"code_solver={solver!r} is not one of {get_args(CodeSolver)}")
+    check_choice("code_solver", solver, CodeSolver)
+    check_device_name(device)
     if solver == "coordinate" and device != "cpu":
         raise InputError(
             f"device={device!r} needs code_solver='gradient': coordinate descent runs on the "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,8 @@ def check_device_name(device: str) -> str:
     InputError
         For any other.
     """
+    if not isinstance(device, str):
+        raise InputError(f"device={reprlib.repr(device)} must be a name, such as 'cpu' or 'cuda'")
     if device == "cpu":
         return device
     import torch

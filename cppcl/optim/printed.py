@@ -34,7 +34,7 @@ def read_printed(names: Any) -> tuple[Printed, ...]:
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise InputError(f"printed={names!r} must be a list of names among {', '.join(known)}")
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise InputError(
                 f"printed: {name!r} is not one of {', '.join(known)}"
                 f"{did_you_mean(str(name), known)}"

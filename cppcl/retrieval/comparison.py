@@ -16,20 +16,25 @@ intervals: B. Efron, R. J. Tibshirani: An Introduction to the Bootstrap, 1993, c
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cppcl.errors import InputError
+from cppcl.validation import LARGEST, as_array, check_number
 
 LEVELS = (0.025, 0.975)
 """Quantiles between which an interval lies: 95 %."""
 
 N_DRAWS = 2000
 """Bootstrap samples of an interval."""
+
+MOST_DRAWS = 10**6
+"""Bootstrap samples at most."""
 
 _WEIGHTS_AT_ONCE = 2**22
 _ROUNDING = 1e-12
@@ -103,6 +108,7 @@ def mean_interval(
     InputError
         If values and queries do not match, or a split has no query with a score.
     """
+    _check_draws(n_draws, seed)
     scores, rows = _used(values, queries)
     return _interval(scores, rows, n_draws, seed)
 
@@ -135,7 +141,8 @@ def paired_difference(
     InputError
         As `mean_interval`, and if the methods have scores of different queries.
     """
-    ours, theirs = ([np.asarray(split, np.float64) for split in side] for side in (first, second))
+    _check_draws(n_draws, seed)
+    ours, theirs = _splits("first", first), _splits("second", second)
     if [split.shape for split in ours] != [split.shape for split in theirs]:
         raise InputError(
             f"first has scores of {[split.size for split in ours]} queries a split, second of "
@@ -152,12 +159,16 @@ def paired_difference(
     )
 
 
+def _check_draws(n_draws: int, seed: int) -> None:
+    check_number("n_draws", n_draws, least=1, most=MOST_DRAWS, whole=True)
+    check_number("seed", seed, least=0, whole=True)
+
+
 def _used(
     values: Sequence[ArrayLike], queries: Sequence[ArrayLike]
 ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int64]]]:
     """Scores and queries of each split without those that have no score."""
-    scores = [np.asarray(split, np.float64) for split in values]
-    rows = [np.asarray(split) for split in queries]
+    scores, rows = _splits("values", values), _splits("queries", queries, whole=True)
     if not scores:
         raise InputError("values hold no split; give the scores of at least one")
     if [split.shape for split in scores] != [split.shape for split in rows]:
@@ -168,11 +179,33 @@ def _used(
     known = [np.isfinite(split) for split in scores]
     for number, split in enumerate(known):
         if not split.any():
-            raise InputError(f"split {number} has no query with a score; leave it out")
+            raise InputError(f"values: split {number} has no query with a score; leave it out")
     return (
         [split[used] for split, used in zip(scores, known, strict=True)],
         [split[used] for split, used in zip(rows, known, strict=True)],
     )
+
+
+def _splits(name: str, given: Any, *, whole: bool = False) -> list[NDArray[Any]]:
+    """One vector a split: of numbers, or of integers."""
+    listed = isinstance(given, Sequence) or getattr(given, "ndim", 0) > 0
+    if not listed or isinstance(given, str | bytes | np.ma.MaskedArray):
+        raise InputError(f"{name}={reprlib.repr(given)} must be a list, one array a split")
+    kinds = "iu" if whole else "biuf"
+    splits = [as_array(split, name) for split in given]
+    for number, split in enumerate(splits):
+        if split.ndim != 1 or split.dtype.kind not in (kinds if split.size else "biuf"):
+            raise InputError(
+                f"{name}: split {number} must be one {'integer' if whole else 'number'} a query, "
+                f"got {split.dtype} of shape {split.shape}"
+            )
+        if (
+            not whole
+            and np.abs(split, where=np.isfinite(split), out=np.zeros(split.shape)).max(initial=0)
+            > LARGEST
+        ):
+            raise InputError(f"{name}: split {number} holds scores above {LARGEST:g} in size")
+    return [split.astype(np.int64 if whole else np.float64) for split in splits]
 
 
 def _interval(

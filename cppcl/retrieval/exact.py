@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cppcl.errors import InputError
-from cppcl.validation import check_number
+from cppcl.learning.preparation import row_norms
+from cppcl.validation import as_array, check_choice, check_number
 
 Metric = Literal["cosine", "l2", "intersection"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -19,6 +20,8 @@ _QUERY_BLOCK = 256
 _RANKED_SCORES = 2**22
 _BLOCK_ENTRIES = 2**24
 _LARGEST_VALUE = 1e150  # its square is still a float64
+_TINY = float(np.finfo(np.float64).tiny)
+_LEAST_SQUARED = 1e-120  # the squares of less lose digits, and so may those of their differences
 
 
 def nearest(
@@ -57,8 +60,9 @@ def nearest(
     indices : ndarray, (q, min(k, g)) int64
         Rows of the gallery, nearest first, ties in the order of the gallery.
     similarities : ndarray, (q, min(k, g)), floating type of the codes
-        Cosine, intersection, or the negative of the distance. The cosine of an all-zero code is
-        ``-inf``, so that such codes come last.
+        Cosine, intersection, or the negative of the distance; float64 where the type of the codes
+        cannot hold them all. The cosine of an all-zero code is ``-inf``, so that such codes come
+        last.
 
     Raises
     ------
@@ -70,13 +74,13 @@ def nearest(
     check_number("k", k, least=1, whole=True)
     k = min(k, len(gallery))
     indices = np.empty((len(queries), k), np.int64)
-    similarities = np.empty((len(queries), k), floating_type(queries, gallery))
+    similarities = np.empty((len(queries), k))
     chunk = _bounded(chunk, gallery)
     for block in _slices(len(queries), _bounded(_QUERY_BLOCK, queries)):
         indices[block], similarities[block] = _nearest_of_block(
             prepared_rows(queries[block], metric), gallery, k, metric, chunk
         )
-    return indices, similarities
+    return indices, in_type_of(similarities, queries, gallery)
 
 
 def rank_gallery(
@@ -118,6 +122,7 @@ def rank_gallery(
         As `nearest`, when the first block is asked for.
     """
     queries, gallery = _checked_pair(query_codes, gallery_codes, metric, chunk)
+    check_number("seed", seed, least=0, whole=True)
     shuffle = np.random.default_rng(seed).permutation(len(gallery))
     chunk = _bounded(chunk, gallery)
     first = _first_equal_row(gallery, chunk) if metric == "cosine" else None
@@ -194,7 +199,9 @@ def _approximate(
     query_norms = np.einsum("ij,ij->i", queries, queries)
     norms = np.einsum("ij,ij->i", codes, codes)
     scores = 2 * (queries @ codes.T) - query_norms[:, None] - norms
-    return scores, unit * (np.sqrt(query_norms) + np.sqrt(norms.max())) ** 2
+    # Squares below the least normal number have lost digits.
+    error = unit * (np.sqrt(query_norms) + np.sqrt(norms.max())) ** 2
+    return scores, error + queries.shape[1] * _TINY
 
 
 def exact_similarities(
@@ -202,7 +209,7 @@ def exact_similarities(
 ) -> NDArray[np.float64]:
     """Similarity of row with row, summed in an order that depends on nothing else."""
     if metric == "l2":
-        return -np.asarray(np.sqrt(np.square(queries - codes).sum(axis=1)), np.float64)
+        return -np.asarray(row_norms(queries - codes), np.float64)
     if metric == "intersection":
         from cppcl.retrieval.intersection import intersections_of_pairs
 
@@ -247,7 +254,18 @@ def _negative_distances(
 ) -> NDArray[np.float64]:
     from scipy.spatial.distance import cdist
 
-    return -np.asarray(cdist(queries, codes), np.float64)
+    distances = np.asarray(cdist(queries, codes), np.float64)
+    if min(_least_size(queries), _least_size(codes)) < _LEAST_SQUARED:
+        row, column = np.nonzero(distances < _LEAST_SQUARED)
+        for part in _slices(len(row), _bounded(4096, codes)):
+            differences = queries[row[part]] - codes[column[part]]
+            distances[row[part], column[part]] = row_norms(differences)
+    return -distances
+
+
+def _least_size(codes: NDArray[np.float64]) -> float:
+    """Least magnitude of entries that are not zero."""
+    return float(np.min(np.abs(codes), where=codes != 0, initial=np.inf))
 
 
 def prepared_rows(codes: NDArray[np.generic], metric: Metric) -> NDArray[np.float64]:
@@ -275,10 +293,8 @@ def _first_equal_row(gallery: NDArray[np.generic], chunk: int) -> NDArray[np.int
 def _checked_pair(
     query_codes: ArrayLike, gallery_codes: ArrayLike, metric: Metric, chunk: int
 ) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
-    if metric not in METRICS:
-        raise InputError(f"metric is {metric!r}; use one of {METRICS}")
-    if chunk < 1:
-        raise InputError(f"chunk is {chunk}; use at least 1")
+    check_choice("metric", metric, METRICS)
+    check_number("chunk", chunk, least=1, whole=True)
     queries = checked_codes("query_codes", query_codes)
     gallery = checked_codes("gallery_codes", gallery_codes)
     if queries.shape[1] != gallery.shape[1]:
@@ -293,7 +309,7 @@ def _checked_pair(
 
 def checked_codes(name: str, codes: ArrayLike) -> NDArray[np.generic]:
     """Codes as an array (n, N), refused unless all are finite and of a usable size."""
-    array = np.asarray(codes)
+    array = as_array(codes, name)
     if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind not in "fiub":
         raise InputError(
             f"{name} have shape {array.shape} and type {array.dtype}; "
@@ -302,7 +318,7 @@ def checked_codes(name: str, codes: ArrayLike) -> NDArray[np.generic]:
     for part in _slices(len(array), _bounded(4096, array)):
         bad = ~(np.abs(array[part].astype(np.float64)) < _LARGEST_VALUE)
         if bad.any():
-            row, column = np.argwhere(bad)[0]
+            row, column = map(int, np.argwhere(bad)[0])
             raise InputError(
                 f"{name} row {part.start + row} holds {array[part.start + row, column]}; "
                 f"every entry must be finite and below {_LARGEST_VALUE:g} in size"
@@ -314,6 +330,16 @@ def floating_type(*arrays: NDArray[np.generic]) -> np.dtype[np.floating]:
     """Type of similarities of such codes."""
     kinds = np.result_type(*arrays)
     return np.dtype(kinds if kinds in (np.float32, np.float64) else np.float64)
+
+
+def in_type_of(
+    similarities: NDArray[np.float64], *codes: NDArray[np.generic]
+) -> NDArray[np.floating]:
+    """Similarities in the floating type of such codes, if it holds them all."""
+    dtype = floating_type(*codes)
+    sizes = np.abs(similarities)
+    largest = float(np.max(sizes, where=np.isfinite(sizes), initial=0))
+    return similarities.astype(dtype) if largest <= float(np.finfo(dtype).max) else similarities
 
 
 def _bounded(rows: int, codes: NDArray[np.generic]) -> int:

@@ -13,17 +13,18 @@ from cppcl.retrieval.exact import (
     Metric,
     checked_codes,
     exact_similarities,
-    floating_type,
+    in_type_of,
     nearest,
     prepared_rows,
 )
-from cppcl.validation import check_number
+from cppcl.validation import check_choice, check_number
 
 SPARSE_BELOW = 0.1
 """Share of entries that are not zero, below which codes are held by atom."""
 MOST_KEPT_SORTED = 256
 """Scores that are kept in order while the others pass; more are found by partition."""
 _CHUNK = 4096
+_LEAST_SCALED = 1e-120
 _UNIT = 2.0**-23  # twice the rounding error of a float32: sums carry both factors' errors
 
 
@@ -49,14 +50,12 @@ class Gallery:
     """
 
     def __init__(self, codes: ArrayLike, *, metric: Metric = "cosine") -> None:
-        if metric not in METRICS:
-            raise InputError(f"metric is {metric!r}; use one of {METRICS}")
+        check_choice("metric", metric, METRICS)
         self.codes = checked_codes("gallery_codes", codes)
         if not len(self.codes):
             raise InputError("gallery_codes are empty; index at least one picture")
         self.metric = metric
-        if metric != "intersection":
-            self._prepare()
+        self._prepared = metric != "intersection" and self._prepare()
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -86,16 +85,17 @@ class Gallery:
         """
         check_number("k", k, least=1, whole=True)
         queries = checked_codes("query_codes", query_codes)
-        if self.metric == "intersection" or queries.shape[1] != self.codes.shape[1]:
+        if not self._prepared or queries.shape[1] != self.codes.shape[1]:
             return nearest(queries, self.codes, k, metric=self.metric)  # or its error
         k = min(k, len(self.codes))
         indices = np.empty((len(queries), k), np.int64)
-        similarities = np.empty((len(queries), k), floating_type(queries, self.codes))
+        similarities = np.empty((len(queries), k))
         for row, query in enumerate(prepared_rows(queries, self.metric)):
             indices[row], similarities[row] = self._nearest_of_one(query, k)
-        return indices, similarities
+        return indices, in_type_of(similarities, queries, self.codes)
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> bool:
+        """Hold the codes in single precision; false for distances too small for that."""
         from scipy import sparse
 
         parts = [slice(first, first + _CHUNK) for first in range(0, len(self.codes), _CHUNK)]
@@ -103,7 +103,10 @@ class Gallery:
         self._sparse = filled < SPARSE_BELOW * self.codes.size
         self._scale = 1.0  # brings distances to a size whose square single precision holds
         if self.metric == "l2":
-            self._scale /= max(float(np.abs(self.codes[part]).max()) for part in parts) or 1.0
+            largest = max(float(np.abs(self.codes[part]).max()) for part in parts) or 1.0
+            if largest < _LEAST_SCALED:
+                return False
+            self._scale /= largest
         held: list[Any] = []
         norms = np.empty(len(self.codes))
         for part in parts:
@@ -115,6 +118,7 @@ class Gallery:
         self._norms = norms.astype(np.float32)
         self._largest = float(np.sqrt(norms.max()))
         self._zero = np.flatnonzero(norms == 0)
+        return True
 
     def _nearest_of_one(
         self, query: NDArray[np.float64], k: int

@@ -13,9 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cppcl.errors import InputError
+from cppcl.retrieval.exact import checked_codes
+from cppcl.validation import check_number
 
 N_ROUNDS = 50
 """Alternations, as published."""
+
+MOST_ROUNDS = 100_000
+"""Alternations at most; errors do not fall any more long before."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +66,16 @@ class IterativeQuantization:
             If there are no codes, fewer entries than bits, or values that are not finite.
         """
         values = _checked(codes)
+        check_number("bits", bits, least=1, whole=True)
+        check_number("n_rounds", n_rounds, least=1, most=MOST_ROUNDS, whole=True)
+        check_number("seed", seed, least=0, whole=True)
         n, length = values.shape
-        if not 1 <= bits <= length:
+        if bits > length:
             raise InputError(
                 f"bits={bits}, and codes have {length} entries; take from 1 to {length} bits"
             )
         if n < 1:
             raise InputError("codes have no row; give those of at least one training sample")
-        if n_rounds < 1:
-            raise InputError(f"n_rounds={n_rounds} must be at least 1")
         mean = values.mean(axis=0)
         centred = values - mean
         _, vectors = np.linalg.eigh(centred.T @ centred)
@@ -90,7 +96,12 @@ class IterativeQuantization:
 
         Their cosine is 1 - 2 h / bits, h the Hamming distance: both rank alike.
         """
-        return signs((_checked(codes) - self.mean) @ self.projection).astype(np.int8)
+        values = _checked(codes)
+        if values.shape[1] != len(self.mean):
+            raise InputError(
+                f"codes have {values.shape[1]} entries, and those of training {len(self.mean)}"
+            )
+        return signs((values - self.mean) @ self.projection).astype(np.int8)
 
 
 def signs(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -99,9 +110,4 @@ def signs(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _checked(codes: ArrayLike) -> NDArray[np.float64]:
-    values = np.asarray(codes, np.float64)
-    if values.ndim != 2:
-        raise InputError(f"codes have shape {values.shape}; give a row a sample, (n, N)")
-    if not np.isfinite(values).all():
-        raise InputError("codes hold NaN or infinite values; give finite ones")
-    return values
+    return checked_codes("codes", codes).astype(np.float64)

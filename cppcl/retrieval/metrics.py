@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cppcl.errors import InputError
-from cppcl.retrieval.exact import Metric, rank_gallery, zero_codes
+from cppcl.retrieval.exact import Metric, checked_codes, rank_gallery, zero_codes
+from cppcl.validation import as_array, check_labels, check_number
 
 CONVENTION = (
     "The whole gallery is ranked for every query; ties are broken by a fixed-seed shuffle of the "
@@ -111,13 +112,16 @@ def evaluate(
     Raises
     ------
     InputError
-        As `cppcl.retrieval.exact.nearest`; when labels and codes differ in number; when there is
-        no query with a relevant item.
+        As `cppcl.retrieval.exact.nearest`; when labels and codes differ in number, or a label is
+        missing (None, NaN); when there is no query with a relevant item.
     """
-    queries, gallery = np.asarray(query_codes), np.asarray(gallery_codes)
-    query_classes, gallery_classes = _classes(query_labels, gallery_labels)
-    _check_lengths("query", query_classes, queries)
-    _check_lengths("gallery", gallery_classes, gallery)
+    queries = checked_codes("query_codes", query_codes)
+    gallery = checked_codes("gallery_codes", gallery_codes)
+    ranks, precisions = _counts("ranks", ranks), _counts("precisions", precisions)
+    query_classes, gallery_classes = _classes(
+        check_labels(query_labels, len(queries), "query_labels"),
+        check_labels(gallery_labels, len(gallery), "gallery_labels"),
+    )
     expected = _chance(query_classes, gallery_classes, ranks, precisions)
 
     tops = [n for n in precisions if n <= len(gallery)]
@@ -190,7 +194,12 @@ def average_precision(relevance: ArrayLike) -> float:
     InputError
         When nothing is relevant: the value is undefined then.
     """
-    positions = np.flatnonzero(np.asarray(relevance)) + 1
+    marks = as_array(relevance, "relevance")
+    if marks.ndim != 1 or marks.dtype.kind not in "biuf" or np.isnan(marks).any():
+        raise InputError(
+            f"relevance must be one true or false a rank, got {marks.dtype} of shape {marks.shape}"
+        )
+    positions = np.flatnonzero(marks) + 1
     if not len(positions):
         raise InputError("relevance marks no item; average precision needs at least one")
     return float(_average_precision(positions)[0])
@@ -227,7 +236,11 @@ def chance(
     InputError
         When there is no query with a relevant item.
     """
-    return _chance(*_classes(query_labels, gallery_labels), ranks, precisions)
+    classes = _classes(
+        check_labels(query_labels, None, "query_labels"),
+        check_labels(gallery_labels, None, "gallery_labels"),
+    )
+    return _chance(*classes, _counts("ranks", ranks), _counts("precisions", precisions))
 
 
 def _chance(
@@ -236,9 +249,6 @@ def _chance(
     ranks: Sequence[int],
     precisions: Sequence[int],
 ) -> dict[str, float]:
-    for name, values in (("ranks", ranks), ("precisions", precisions)):
-        if any(value < 1 for value in values):
-            raise InputError(f"{name} are {tuple(values)}; each must be at least 1")
     g = len(gallery_classes)
     sizes = np.bincount(gallery_classes, minlength=int(query_classes.max(initial=-1)) + 1)
     R = sizes[query_classes]
@@ -246,7 +256,7 @@ def _chance(
     if not len(R):
         raise InputError(
             f"none of the {len(query_classes)} queries shares a label with any of the {g} "
-            "gallery items; check that both sides use the same labels"
+            "gallery items; check that query_labels and gallery_labels use the same"
         )
     expected = {}
     for k in ranks:
@@ -284,9 +294,11 @@ def _classes(
     return np.array(queries, np.int64), np.array(gallery, np.int64)
 
 
-def _check_lengths(name: str, labels: NDArray[np.int64], codes: NDArray[np.generic]) -> None:
-    if codes.shape[:1] != labels.shape:
-        raise InputError(
-            f"{name}_labels has {len(labels)} entries and {name}_codes shape {codes.shape}; "
-            "give one label a code"
-        )
+def _counts(name: str, values: Sequence[int]) -> tuple[int, ...]:
+    listed = isinstance(values, Sequence) or getattr(values, "ndim", None) == 1
+    if not listed or isinstance(values, str | bytes):
+        raise InputError(f"{name}={values!r} must be a list of whole numbers")
+    return tuple(
+        int(check_number(f"{name}[{n}]", value, least=1, whole=True))
+        for n, value in enumerate(values)
+    )

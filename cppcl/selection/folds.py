@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
+from cppcl.learning.graph import sorted_labels
 from cppcl.modality import MODALITIES
-from cppcl.validation import Labels
+from cppcl.validation import Labels, check_choice, check_labels, check_number
 
 HeldOut = Literal["classes", "samples"]
 Rows = NDArray[np.int64]
+
+MOST_REPEATS = 1000
+"""Divisions into folds; each trains every combination anew."""
 
 
 def fold_numbers(
@@ -31,14 +35,13 @@ def fold_numbers(
     in classes ('classes'), or in groups ('samples'), where each label also spreads as evenly as
     its size allows.
     """
-    if n_folds < 2:
-        raise InputError(f"n_folds={n_folds} must be at least 2")
-    if held_out not in get_args(HeldOut):
-        raise InputError(f"held_out={held_out!r} is not one of {get_args(HeldOut)}")
+    check_number("n_folds", n_folds, least=2, whole=True)
+    check_choice("held_out", held_out, HeldOut)
+    check_number("seed", seed, least=0, whole=True)
     if (sketch_groups is None) != (image_groups is None):
         raise InputError("give both of sketch_groups and image_groups, or neither")
     rng = np.random.default_rng(seed)
-    labels = np.asarray(sketch_labels), np.asarray(image_labels)
+    labels = _numbers("labels", sketch_labels, image_labels)
     K = len(labels[0])
     if held_out == "classes":
         units = np.unique(np.concatenate(labels), return_inverse=True)[1]
@@ -52,7 +55,7 @@ def fold_numbers(
         numbers = [np.unique(of_modality, return_inverse=True)[1] for of_modality in labels]
         sketches, images = (_deal(of_modality, n_folds, rng, "samples") for of_modality in numbers)
         return sketches, images
-    groups = np.asarray(sketch_groups), np.asarray(image_groups)
+    groups = _numbers("groups", sketch_groups, image_groups)
     for modality, of_modality, own in zip(MODALITIES, groups, labels, strict=True):
         if len(of_modality) != len(own):
             raise InputError(
@@ -73,8 +76,8 @@ def repeated_folds(
     **options: Any,
 ) -> tuple[Rows, Rows]:
     """Folds of several divisions, (n_repeats, K) and (n_repeats, L); see `fold_numbers`."""
-    if n_repeats < 1:
-        raise InputError(f"n_repeats={n_repeats} must be at least 1")
+    check_number("n_repeats", n_repeats, least=1, most=MOST_REPEATS, whole=True)
+    check_number("seed", seed, least=0, whole=True)
     divisions = [
         fold_numbers(sketch_labels, image_labels, seed=seed + number, **options)
         for number in range(n_repeats)
@@ -98,10 +101,17 @@ def fewer_rows(
     Whole classes are drawn where folds hold out classes, and else whole groups, as large a share
     of each class (at least 3 groups of it, where it has so many).
     """
-    labels = np.asarray(sketch_labels), np.asarray(image_labels)
-    units = (
-        labels if held_out == "classes" else (np.asarray(sketch_groups), np.asarray(image_groups))
-    )
+    check_choice("held_out", held_out, HeldOut)
+    check_number("most_rows", most_rows, least=1, whole=True)
+    check_number("seed", seed, least=0, whole=True)
+    labels = _numbers("labels", sketch_labels, image_labels)
+    groups = _numbers("groups", sketch_groups, image_groups)
+    units = labels if held_out == "classes" else groups
+    for modality, of_modality, own in zip(MODALITIES, groups, labels, strict=True):
+        if len(of_modality) != len(own):
+            raise InputError(
+                f"{modality}_groups has {len(of_modality)} entries for {len(own)} labels"
+            )
     n = [len(of_modality) for of_modality in labels]
     if max(n) <= most_rows:
         return np.arange(n[0]), np.arange(n[1])
@@ -121,10 +131,23 @@ def fewer_rows(
     return np.flatnonzero(rows[: n[0]]), np.flatnonzero(rows[n[0] :])
 
 
+def _numbers(what: str, sketches: Labels, images: Labels) -> tuple[Rows, Rows]:
+    """Labels or groups of both modalities as numbers, in their order."""
+    of_sketches, of_images = sorted_labels(
+        check_labels(sketches, None, f"sketch_{what}"), check_labels(images, None, f"image_{what}")
+    )
+    if not len(of_sketches) or not len(of_images):
+        raise InputError(f"sketch_{what} or image_{what} is empty; give one of each sample")
+    return of_sketches, of_images
+
+
 def _deal(strata: Rows, n_folds: int, rng: np.random.Generator, what: str) -> Rows:
     """Shuffle units, then deal them out in turn, stratum after stratum."""
     if len(strata) < n_folds:
-        raise InputError(f"n_folds={n_folds}, but there are {len(strata)} {what} to hold out")
+        raise InputError(
+            f"n_folds={n_folds}, but there are {len(strata)} {what} to hold out in sketch_labels "
+            "and image_labels"
+        )
     shuffled = rng.permutation(len(strata))
     order = shuffled[np.argsort(strata[shuffled], kind="stable")]
     folds = np.empty(len(strata), dtype=np.int64)

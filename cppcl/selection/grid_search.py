@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +16,10 @@ from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.learning.composition import COMPOSITION, POST, ComposedMethod, Widths
 from cppcl.learning.estimator import Estimator, flattened, merged
-from cppcl.modality import MODALITIES
-from cppcl.retrieval.exact import Metric
+from cppcl.retrieval.exact import METRICS, Metric
 from cppcl.retrieval.metrics import evaluate
 from cppcl.selection.folds import HeldOut, Rows, repeated_folds
-from cppcl.validation import Labels
+from cppcl.validation import Labels, check_choice, check_flag, check_labels, check_matrix
 
 Scores = Sequence[Sequence[float]]
 """Scores of each combination of a job on every fold, repeat after repeat."""
@@ -195,14 +195,18 @@ def grid_search(
         For an empty grid entry, fewer classes or samples than folds, options that the method
         refuses, or a score that is not a number.
     """
-    labels = np.asarray(sketch_labels), np.asarray(image_labels)
-    features = np.asarray(sketch_features), np.asarray(image_features)
-    for modality, of_modality, matrix in zip(MODALITIES, labels, features, strict=True):
-        if len(of_modality) != len(matrix):
-            raise InputError(
-                f"{modality}_labels has {len(of_modality)} entries, but {modality}_features has "
-                f"{len(matrix)} rows"
-            )
+    check_flag("warm_start", warm_start)
+    check_choice("metric", metric, METRICS)
+    if not callable(score) and not isinstance(score, str):
+        raise InputError(f"score={reprlib.repr(score)} must be a name or a function")
+    features = (
+        check_matrix(sketch_features, "sketch_features"),
+        check_matrix(image_features, "image_features"),
+    )
+    labels = (
+        label_array(check_labels(sketch_labels, len(features[0]), "sketch_labels")),
+        label_array(check_labels(image_labels, len(features[1]), "image_labels")),
+    )
     folds = repeated_folds(
         *labels,
         sketch_groups=sketch_groups,
@@ -223,9 +227,12 @@ def combinations(grid: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
 
     Options of groups are named by their path, such as ``pacing.eta``.
     """
+    if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
+        raise InputError(f"grid={reprlib.repr(grid)} must be lists of values by option")
     grid = {name.replace("__", "."): values for name, values in flattened(grid).items()}
     for name, values in grid.items():
-        if isinstance(values, str) or len(values) == 0:
+        listed = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str | bytes)
+        if not listed or len(values) == 0:
             raise InputError(f"grid[{name!r}]={values!r} must be a list of at least one value")
         if len({repr(value) for value in values}) < len(values):
             raise InputError(f"grid[{name!r}]={values!r} holds a value twice; give each once")
@@ -356,6 +363,15 @@ def score_fold(
         else:
             codes = method.encode_sketches(asked[0]), method.encode_images(asked[1])
         yield float(scorer(*codes, *labels))
+
+
+def label_array(labels: Sequence[Any]) -> NDArray[Any]:
+    """Labels as a vector; of objects where they are of several types, or tuples."""
+    if len({type(label) for label in labels}) == 1 and not isinstance(labels[0], tuple):
+        return np.asarray(labels)
+    vector = np.empty(len(labels), dtype=object)
+    vector[:] = labels
+    return vector
 
 
 def score_by_name(

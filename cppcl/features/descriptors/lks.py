@@ -91,7 +91,10 @@ class Lks(ContourOptions, LearningExtractor):
         super().__post_init__()
         for option in ("blocks", "n_keyshapes", "n_nearest", "samples_per_picture"):
             check_number(f"option {option}", getattr(self, option), least=1, whole=True)
-        check_number("option max_samples", self.max_samples, least=self.n_keyshapes, whole=True)
+        why = ", as many as n_keyshapes"
+        check_number(
+            "option max_samples", self.max_samples, least=self.n_keyshapes, whole=True, why=why
+        )
         check_number("option seed", self.seed, least=0, whole=True)
         check_flag("option squared_distance", self.squared_distance)
         check_flag("option thin", self.thin)

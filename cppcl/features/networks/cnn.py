@@ -150,7 +150,11 @@ class Cnn(LearningExtractor):
         if self.n_components is not None:
             check_number("option n_components", self.n_components, least=1, whole=True)
             check_number(
-                "option max_samples", self.max_samples, least=self.n_components + 1, whole=True
+                "option max_samples",
+                self.max_samples,
+                least=self.n_components + 1,
+                whole=True,
+                why=", one more than n_components",
             )
             object.__setattr__(self, "learns", True)
         check_number("option max_samples", self.max_samples, least=1, whole=True)

@@ -112,7 +112,10 @@ class Objectness(LearningExtractor):
     def __post_init__(self) -> None:
         for option in ("n_windows", "max_pictures"):
             check_number(f"option {option}", getattr(self, option), least=1, whole=True)
-        check_number("option n_candidates", self.n_candidates, least=self.n_windows, whole=True)
+        why = ", as many as n_windows"
+        check_number(
+            "option n_candidates", self.n_candidates, least=self.n_windows, whole=True, why=why
+        )
         check_number("option seed", self.seed, least=0, whole=True)
         check_flag("option edge_density", self.edge_density)
         check_choice("option easiness", self.easiness, ("relative", "printed"))

@@ -142,7 +142,7 @@ def test_labels_may_be_any_list(kind):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (list("abc"), "sketch_labels has 3 entries for 7 rows of features"),
+        (list("abc"), "sketch_labels has 3 entries for 7 rows"),
         ("aabbccd", "sketch_labels must be a list of 7 labels, got 'aabbccd'"),
         (dict.fromkeys("abcdefg"), "sketch_labels must be a list of 7 labels"),
         (set("abcdefg"), "sketch_labels must be a list of 7 labels"),

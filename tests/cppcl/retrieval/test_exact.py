@@ -225,8 +225,8 @@ def test_bad_values_name_the_row(bad):
         ({"query_codes": np.ones((2, 0))}, "query_codes have shape"),
         ({"query_codes": np.full((2, 7), "a")}, "query_codes have shape"),
         ({"k": 0}, "k=0 must be a whole number"),
-        ({"metric": "manhattan"}, "metric is 'manhattan'"),
-        ({"chunk": 0}, "chunk is 0"),
+        ({"metric": "manhattan"}, "metric='manhattan' is not one of"),
+        ({"chunk": 0}, "chunk=0 must be"),
     ],
 )
 def test_wrong_use(arguments, message):

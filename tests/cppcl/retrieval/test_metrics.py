@@ -210,13 +210,13 @@ def test_chance_equals_simulation_with_unequal_classes():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"query_labels": ["a"]}, "query_labels has 1 entries and query_codes shape"),
+        ({"query_labels": ["a"]}, "query_labels has 1 entries for 2 rows"),
         ({"gallery_labels": ["a"]}, "gallery_labels has 1 entries"),
         ({"query_labels": ["x", "y"]}, "none of the 2 queries shares a label"),
         ({"query_codes": np.empty((0, 1)), "query_labels": []}, "none of the 0 queries"),
         ({"query_codes": [[np.nan], [1.0]]}, "query_codes row 0"),
-        ({"ranks": (0, 1)}, "ranks are"),
-        ({"precisions": (0,)}, "precisions are"),
+        ({"ranks": (0, 1)}, r"ranks\[0\]=0"),
+        ({"precisions": (0,)}, r"precisions\[0\]=0"),
     ],
 )
 def test_wrong_use(arguments, message):

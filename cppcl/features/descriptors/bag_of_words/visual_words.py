@@ -80,7 +80,10 @@ class VisualWords(ContourOptions, LearningExtractor):
         check_choice("option weighting", self.weighting, ("l1", "tf_idf"))
         check_flag("option pyramid", self.pyramid)
         check_number("option samples_per_picture", self.samples_per_picture, least=1, whole=True)
-        check_number("option max_samples", self.max_samples, least=self.n_words, whole=True)
+        why = ", as many as n_words"
+        check_number(
+            "option max_samples", self.max_samples, least=self.n_words, whole=True, why=why
+        )
         check_number("option seed", self.seed, least=0, whole=True)
 
     @property
