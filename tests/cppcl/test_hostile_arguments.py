@@ -411,8 +411,12 @@ def test_a_missing_label_is_refused_alike_everywhere(missing, side):
         evaluate(SKETCHES, IMAGES, labels["sketch"], labels["image"])
 
 
+STOPPED = ("infonce_heads", "scdl", "cdl")
+"""Methods that stop before they converge, where rounding shows."""
+
+
 @pytest.mark.parametrize("size", [2.0**100, 2.0**-100])
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "infonce_heads"])
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in STOPPED])
 def test_the_size_of_features_changes_nothing(name, size):
     def codes(scale):
         given = {m: SAMPLES[m].astype(np.float32) * np.float32(scale) for m in list(SAMPLES)[:2]}

@@ -183,7 +183,7 @@ def test_ridge_cca_counts_every_pair_of_a_sample_with_several_partners():
     [
         (np.ones((3, 2)), r"links has shape \(3, 2\), but there are 3 sketches and 3 images"),
         (-np.eye(3), "not negative"),
-        (np.zeros((3, 3)), "not all zero"),
+        (np.zeros((3, 3)), "links are all zero"),
     ],
 )
 def test_wrong_links_are_named(links, message):

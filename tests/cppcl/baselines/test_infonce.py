@@ -108,5 +108,5 @@ def test_what_it_cannot_do_is_named():
         away.fit(*data)
     with pytest.raises(InputError, match="image_features: all 30 rows are alike"):
         InfoNCEHeads(**SMALL).fit(sketches, np.ones((30, 6)), range(30), range(30))
-    with pytest.raises(InputError, match=r"diverged in epoch \d+ with learning_rate=1e\+30"):
+    with pytest.raises(InputError, match=r"diverged in epoch \d+ with learning_rate=1000000000"):
         InfoNCEHeads(**SMALL, learning_rate=1e9).fit(*data)

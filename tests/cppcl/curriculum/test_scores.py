@@ -123,9 +123,9 @@ def test_options_out_of_range(options, message):
 
 
 def test_wrong_scores_are_named():
-    with pytest.raises(InputError, match="score of sample 1 is inf"):
+    with pytest.raises(InputError, match="scores: that of sample 1 is inf"):
         pairs_from_scores(np.array([0, np.inf]), np.zeros(2))
-    with pytest.raises(InputError, match=r"\(3,\), labels \(2,\)"):
+    with pytest.raises(InputError, match="labels are 2 for 3 scores"):
         pairs_from_scores(np.arange(3.0), np.zeros(2))
 
 

@@ -62,7 +62,7 @@ def test_samples_alone_in_their_class_and_zero_or_equal_rows_are_taken():
     assert weights[2, :2].max() == pytest.approx(np.exp(-0.5))
     assert not weights[3].any()
     assert not weights.diagonal().any()
-    assert within_weights(F, "aaab", "none") is None
+    assert within_weights(F, [*"aaab"], "none") is None
 
 
 def test_memory_of_a_large_class_is_bounded():
@@ -86,14 +86,14 @@ def test_the_complete_graph_of_many_samples_is_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "all"}, "within='all' is not one of"),
-        ({"n_neighbors": 0}, "n_neighbors=0 must be at least 1"),
-        ({"sigma": 0.0}, "sigma=0.0 above 0"),
-        ({"labels": "ab"}, "labels has 2 entries for 3 rows"),
+        ({"kind": "all"}, "kind='all' is not one of"),
+        ({"n_neighbors": 0}, "n_neighbors=0 must be a whole number"),
+        ({"sigma": 0.0}, "sigma=0.0 must be a number above 0"),
+        ({"labels": [*"ab"]}, "labels has 2 entries for 3 rows"),
     ],
 )
 def test_bad_options_are_refused(options, message):
-    settings = {"labels": "aab", "kind": "knn"} | options
+    settings = {"labels": [*"aab"], "kind": "knn"} | options
     with pytest.raises(InputError, match=message):
         within_weights(np.ones((3, 2)), **settings)
 

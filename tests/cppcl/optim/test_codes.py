@@ -151,7 +151,7 @@ def test_options_that_cannot_be_are_refused():
         update_codes(problem, start=start, solver="newton")
     with pytest.raises(InputError, match="device='cuda' needs code_solver='gradient'"):
         update_codes(problem, start=start, device="cuda")
-    with pytest.raises(InputError, match="device='abacus' cannot be used here"):
+    with pytest.raises(InputError, match="device='abacus' is none that torch knows"):
         update_codes(problem, start=start, solver="gradient", device="abacus")
 
 

@@ -81,7 +81,7 @@ def test_same_seed_same_bytes() -> None:
         (np.ones((3, 2)), 0, 5, "bits=0"),
         (np.ones((0, 2)), 1, 5, "no row"),
         (np.ones(3), 1, 5, r"shape \(3,\)"),
-        (np.array([[np.nan]]), 1, 5, "NaN"),
+        (np.array([[np.nan]]), 1, 5, "codes row 0 holds nan"),
         (np.ones((3, 2)), 1, 0, "n_rounds=0"),
     ],
 )

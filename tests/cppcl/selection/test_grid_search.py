@@ -224,8 +224,8 @@ def test_own_scorer():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_folds": 1}, "n_folds=1 must be at least 2"),
-        ({"n_repeats": 0}, "n_repeats=0 must be at least 1"),
+        ({"n_folds": 1}, "n_folds=1 must be a whole number of at least 2"),
+        ({"n_repeats": 0}, "n_repeats=0 must be a whole number"),
         ({"n_folds": 10}, "n_folds=10, but there are 9 classes"),
         ({"held_out": "pairs"}, "held_out='pairs'"),
         ({"score": "rank1"}, "score='rank1' is not one of .*rank_1"),
