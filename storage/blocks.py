@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.errors import BlockError, DamagedArtifactError, StoreError
-from storage.files import check_name, explained, is_damage, write_atomically
+from storage.files import check_name, check_regular, explained, is_damage, write_atomically
 
 METADATA = "zarr.json"
 DEFAULT_BLOCK_BYTES = 2**22
@@ -171,6 +171,7 @@ class StoredArray:
         self._check_metadata()
         chunk, rows = self.folder / self.layout.chunk_name(block), self.layout.rows(block)
         try:
+            check_regular(chunk)
             return _decoded(chunk.read_bytes(), self.layout)[: rows.stop - rows.start]
         except FileNotFoundError as error:
             raise DamagedArtifactError(
@@ -270,6 +271,7 @@ def _stored_layout(folder: Path) -> Layout:
     `_NO_ARRAY`
         Its metadata have another form.
     """
+    check_regular(folder / METADATA)
     found = json.loads((folder / METADATA).read_bytes())
     chunks = tuple(found["chunk_grid"]["configuration"]["chunk_shape"])
     layout = Layout(tuple(found["shape"]), np.dtype(found["data_type"]).name, chunks[0])

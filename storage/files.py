@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import shutil
+import stat
 import sys
 import uuid
 from collections.abc import Iterator
@@ -135,6 +136,7 @@ def read_checked(path: Path, hint: str) -> bytes:
         It cannot be read, for a reason other than damage.
     """
     try:
+        check_regular(path)
         return path.read_bytes()
     except FileNotFoundError as error:
         raise DamagedArtifactError(f"{path} is missing. {hint}") from error
@@ -144,6 +146,19 @@ def read_checked(path: Path, hint: str) -> bytes:
         raise DamagedArtifactError(f"{path} cannot be read ({error.strerror}). {hint}") from error
 
 
+def check_regular(path: Path) -> None:
+    """Refuse a pipe, a socket or a device in the place of a stored file: it would be waited for.
+
+    Raises
+    ------
+    OSError
+        ENXIO where it is no regular file; the path is not there.
+    """
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.ENXIO, "a pipe, a socket or a device is in its place", str(path))
+
+
 def is_damage(error: Exception) -> bool:
     """True if reading failed because of the stored bytes, not because of the reading process.
 
@@ -151,12 +166,13 @@ def is_damage(error: Exception) -> bool:
     or a repair would remove whole artifacts.
     """
     if isinstance(error, OSError):
-        return error.errno in (errno.EIO, errno.EISDIR, errno.ENOTDIR)
+        return error.errno in (errno.EIO, errno.EISDIR, errno.ENOTDIR, errno.ENXIO)
     return not isinstance(error, MemoryError | ImportError)
 
 
 def sha256_of_file(path: Path) -> tuple[str, int]:
     """Return the sha256 and the size in bytes of a file."""
+    check_regular(path)
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
         return digest, stream.tell()
@@ -179,7 +195,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         os.fsync(descriptor)
     finally:

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from cppcl.curriculum.annotation.answers import check_annotator, check_seconds, check_time
 from cppcl.errors import InputError
+from cppcl.regular_files import read_text
 
 Judgement = Literal["right", "wrong", "skip"]
 JUDGEMENTS: tuple[str, ...] = get_args(Judgement)
@@ -94,7 +95,7 @@ def read_verdicts(text: str) -> list[Verdict]:
 def read_verdict_file(path: Path) -> list[Verdict]:
     """Read a file of verdicts; errors name it."""
     try:
-        return read_verdicts(path.read_text(encoding="utf-8-sig"))
+        return read_verdicts(read_text(path, "utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"verdicts {path}: cannot be read ({error})") from error
     except InputError as error:

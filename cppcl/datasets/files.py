@@ -15,8 +15,15 @@ from pathlib import Path, PurePosixPath
 
 from cppcl.errors import InputError
 from cppcl.pictures.decoding import picture_suffixes
+from cppcl.pictures.raster import HEIC_HINT, HEIC_SUFFIXES
+from cppcl.regular_files import open_regular, special_kind
 
+_LONGEST_PATH = 4096  # of Linux, with the zero at its end
 SYSTEM_NAMES = frozenset({"thumbs.db", "desktop.ini", "__macosx", "ehthumbs.db", "@eadir"})
+
+
+N_NAMED = 20
+"""Files that a finding names."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +41,22 @@ class Scan:
         Hidden files and those that operating systems leave behind; ignored.
     others : tuple of str
         Files without the extension of a picture; ignored.
+    unusable : tuple of str
+        Pictures that cannot be read whatever they hold, each with the reason; skipped.
     """
 
     folder: str
     files: dict[str, str]
     system: tuple[str, ...]
     others: tuple[str, ...]
+    unusable: tuple[str, ...] = ()
 
     def findings(self) -> list[str]:
         """Sentences about the files that were ignored."""
         found = []
+        heic = [name for name in self.others if name.lower().endswith(tuple(HEIC_SUFFIXES))]
+        if heic:
+            found.append(f"Skipped {len(heic)} picture(s) in {self.folder}: {HEIC_HINT}.")
         for names, label in (
             (self.system, "hidden or system file(s)"),
             (self.others, "file(s) without the extension of a picture"),
@@ -51,6 +64,13 @@ class Scan:
             if names:
                 shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
                 found.append(f"Ignored {len(names)} {label} in {self.folder} ({shown}).")
+        if self.unusable:
+            shown = ", ".join(self.unusable[:N_NAMED])
+            more = len(self.unusable) - N_NAMED
+            found.append(
+                f"Skipped {len(self.unusable)} picture(s) in {self.folder} that cannot be read: "
+                f"{shown}{f' and {more} more' if more > 0 else ''}."
+            )
         return found
 
 
@@ -60,8 +80,8 @@ def scan_pictures(root: Path, folder: str) -> Scan:
     Raises
     ------
     InputError
-        The folder is missing, cannot be listed or holds no picture, a link leads back to itself
-        or one of its parents, a picture is no regular file, or a name is not Unicode.
+        The folder is missing, cannot be listed or holds no picture, or a link to a folder leads
+        back to one of its parents.
     """
     top = Path(root) / folder
     if not top.is_dir():
@@ -73,19 +93,38 @@ def scan_pictures(root: Path, folder: str) -> Scan:
     files: dict[str, str] = {}
     system: list[str] = []
     others: list[str] = []
+    unusable: list[str] = []
     for entry, is_system in walk(top):
         path = Path(entry.path)
         shown = path.relative_to(root).as_posix()
         if is_system:
-            system.append(shown)
+            system.append(printable(shown))
+        elif (reason := why_unusable(entry)) and (
+            path.suffix.casefold() in suffixes or reason == "its path is too long"
+        ):
+            unusable.append(f"{printable(shown)} ({reason})")
         elif path.suffix.casefold() not in suffixes:
-            others.append(shown)
+            others.append(printable(shown))
         else:
-            check_regular(entry)
             _add(files, path, path.relative_to(top), shown)
     if not files:
-        raise InputError(f"{top} holds no pictures; known are {' '.join(sorted(suffixes))}")
-    return Scan(folder, dict(sorted(files.items())), tuple(sorted(system)), tuple(sorted(others)))
+        raise InputError(
+            f"{top} holds no pictures{_instead(unusable, others)}; known are "
+            f"{' '.join(sorted(suffixes))}"
+        )
+    return Scan(
+        folder,
+        dict(sorted(files.items())),
+        tuple(sorted(system)),
+        tuple(sorted(others)),
+        tuple(sorted(unusable)),
+    )
+
+
+def _instead(unusable: list[str], others: list[str]) -> str:
+    """Words about what there is where there are no pictures."""
+    found = [*sorted(unusable), *sorted(others)]
+    return f" that can be read, but {', '.join(found[:3])}" if found else ""
 
 
 def walk(top: Path) -> Iterator[tuple[os.DirEntry[str], bool]]:
@@ -108,7 +147,7 @@ def walk(top: Path) -> Iterator[tuple[os.DirEntry[str], bool]]:
         for entry in _entries(directory):
             if is_system_name(entry.name):
                 yield entry, True
-            elif _is_dir(entry):
+            elif _is_dir(entry) and len(os.fsencode(entry.path)) < _LONGEST_PATH:
                 real = os.path.realpath(entry.path)
                 if real in ancestors:
                     raise InputError(
@@ -125,10 +164,25 @@ def is_system_name(name: str) -> bool:
     return name.startswith(".") or name.casefold() in SYSTEM_NAMES
 
 
-def check_regular(path: os.DirEntry[str] | Path) -> None:
-    """Raise `InputError` for a pipe, a socket or a device, which would block when read."""
-    if not path.is_file() and Path(path).exists():
-        raise InputError(f"{os.fspath(path)} is a pipe, a socket or a device: remove it")
+def why_unusable(entry: os.DirEntry[str]) -> str | None:
+    """Why a file cannot be a sample, whatever its content; None where nothing is wrong."""
+    try:
+        entry.name.encode()
+    except UnicodeEncodeError:
+        return "its name is not valid Unicode"
+    if len(os.fsencode(entry.path)) >= _LONGEST_PATH:
+        return "its path is too long"
+    try:
+        return special_kind(entry.stat().st_mode)
+    except FileNotFoundError:
+        return "a link to a file that is gone"
+    except OSError as error:
+        return "a link to itself" if error.errno == errno.ELOOP else str(error.strerror)
+
+
+def printable(path: str) -> str:
+    """A path that can be printed and stored: bytes that are no Unicode as escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def check_readable(path: str | Path) -> None:
@@ -149,7 +203,7 @@ def file_sha256(path: Path) -> str:
         The file is not there or may not be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file, or a link to one that is gone") from error
@@ -191,18 +245,12 @@ def _entries(directory: str) -> list[os.DirEntry[str]]:
 def _is_dir(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        raise InputError(f"{entry.path} is a symbolic link to itself: remove it") from error
+    except OSError:
+        return False  # a link to itself, or a path that is too long
 
 
 def _add(files: dict[str, str], path: Path, relative: Path, shown: str) -> None:
     key = unicodedata.normalize("NFC", PurePosixPath(relative).as_posix())
-    try:
-        key.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"{str(path)!r}: the name is not valid Unicode; rename it") from error
     if key in files:
         raise InputError(
             f"{shown!r} and {files[key]!r} have the same name in two Unicode forms; rename one"

@@ -13,6 +13,7 @@ from cppcl.datasets.files import Scan, file_sha256, scan_pictures
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
 from cppcl.modality import MODALITIES, Modality
+from cppcl.regular_files import check_regular
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,6 +195,7 @@ def _listed(names: set[str], most: int = 5) -> str:
 def _ties_of_csv(
     path: Path, scans: dict[Modality, Scan], folders: dict[Modality, str]
 ) -> dict[tuple[Modality, str], tuple[str, str]]:
+    check_regular(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)

@@ -16,6 +16,7 @@ from cppcl.datasets.folder import of_one_modality
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
 from cppcl.modality import MODALITIES, Modality
+from cppcl.regular_files import check_regular
 
 _ROWS_A_BLOCK = 4096
 
@@ -132,6 +133,7 @@ class Matrices:
 
     def _lines(self) -> dict[tuple[Modality, int], dict[str, str]]:
         path = Path(self.labels)
+        check_regular(path)
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 reader = csv.DictReader(file)
@@ -181,6 +183,7 @@ def _some(rows: list[int], most: int = 5) -> str:
 
 
 def _load(path: Path, array: str | None) -> NDArray[Any]:
+    check_regular(path)
     try:
         loaded = np.load(path, mmap_mode="r", allow_pickle=False)
         if isinstance(loaded, np.ndarray):

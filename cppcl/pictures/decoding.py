@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError, PictureError
 from cppcl.pictures.raster import formats, open_raster
+from cppcl.regular_files import check_regular, read_bytes
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -102,6 +104,7 @@ def read_sample(root: Path, path: str, *, longest_side: int | None = 256) -> NDA
         return decode_picture(Path(root) / path, longest_side=longest_side, name=path)
     row = int(match["row"])
     file = Path(root) / match["file"]
+    check_regular(file)
     try:
         matrix = np.load(file, mmap_mode="r", allow_pickle=False)
     except (FileNotFoundError, ValueError) as error:
@@ -145,13 +148,19 @@ def to_gray(picture: Picture) -> NDArray[np.float32]:
 
 def _read(path: Path, label: str) -> bytes:
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except FileNotFoundError as error:
         raise PictureError(f"{label}: there is no such file") from error
     except (IsADirectoryError, NotADirectoryError) as error:
         raise PictureError(f"{label}: this is a folder, not a picture file") from error
     except PermissionError as error:
         raise PictureError(f"{label}: not allowed to read it; change its permissions") from error
+    except InputError as error:
+        raise PictureError(f"{label}: no file, but {error}") from error
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise PictureError(f"{label}: the path is too long; shorten it") from error
 
 
 def _looks_like_xml(data: bytes) -> bool:

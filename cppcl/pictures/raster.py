@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from functools import lru_cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,16 +20,29 @@ if TYPE_CHECKING:
 # program (PostScript would be executed by Ghostscript).
 EXCLUDED_FORMATS = frozenset({"BUFR", "EPS", "FITS", "GRIB", "HDF5", "MPEG", "PDF", "WMF"})
 
+HEIC_SUFFIXES = frozenset({".heic", ".heif", ".hif"})
+HEIC_HINT = "HEIC pictures need pip install 'cppcl[heic]', or to be saved as JPEG"
+_HEIF_BRANDS = frozenset({b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1"})
+
 _ORIENTATION_TAG = 0x0112
 _BITS_TAG, _PHOTOMETRIC_TAG, _PLANAR_TAG = 258, 262, 284
 
 
 def formats() -> list[str]:
-    """Formats of Pillow that are pictures."""
+    """Formats of Pillow that are pictures; HEIF where the package pillow-heif is installed."""
     from PIL import Image
 
     Image.init()
+    _register_heif()
     return [name for name in Image.ID if name in Image.OPEN and name not in EXCLUDED_FORMATS]
+
+
+@lru_cache(maxsize=1)
+def _register_heif() -> None:
+    if find_spec("pillow_heif"):
+        from pillow_heif import register_heif_opener
+
+        register_heif_opener()
 
 
 def open_raster(data: bytes, label: str, limit: int) -> Image.Image:
@@ -59,6 +74,8 @@ def open_raster(data: bytes, label: str, limit: int) -> Image.Image:
             f"{label}: more than the limit of {limit} pixels; reduce the picture first"
         ) from error
     except UnidentifiedImageError as error:
+        if data[4:8] == b"ftyp" and data[8:12] in _HEIF_BRANDS:
+            raise PictureError(f"{label}: {HEIC_HINT}") from error
         raise PictureError(f"{label}: not a picture in any known format") from error
     except MemoryError:
         raise

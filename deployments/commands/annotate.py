@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cppcl.errors import InputError
+from cppcl.regular_files import read_text
 from deployments.commands.arguments import add_listening, add_workspace
 from deployments.terminal import Terminal
 from tasks.workspace import Workspace
@@ -86,7 +87,7 @@ def run(options: Namespace) -> int:
 def take_in(session: Session, path: Path, terminal: Terminal) -> int:
     """Import a file of answers; 1 if lines of it were left out."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"--import {path}: cannot be read ({error})") from error
     try:

@@ -11,8 +11,9 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Generic, NamedTuple, TypeVar
 
-from cppcl.errors import PictureError
+from cppcl.errors import InputError, PictureError
 from cppcl.pictures.decoding import decode_picture
+from cppcl.regular_files import open_regular
 
 LONGEST_SIDE = 640
 LARGEST_FILE = 64 * 2**20
@@ -127,10 +128,12 @@ class PictureReader(Generic[Name]):
 
 def _read(path: Path, name: str) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             content = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise PictureError(f"{name}: cannot be read ({error.strerror})") from error
+    except InputError as error:
+        raise PictureError(f"{name}: cannot be read ({error})") from error
     if len(content) > LARGEST_FILE:
         raise PictureError(f"{name}: larger than {LARGEST_FILE // 2**20} MiB; reduce the picture")
     return content

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from cppcl.datasets.files import scan_pictures
 from cppcl.datasets.folder import images_only
 from cppcl.errors import DataUnavailableError, InputError
 from storage import Reference
@@ -181,14 +182,18 @@ def index_folder(
     lineage = Lineage.of_codes(store, model)
     features = store.open(lineage.features["image"])
     picture_extractor(extractor_of(features), workspace)
+    table = images_only(folder)
+    findings = scan_pictures(folder, ".").findings()
+    for finding in findings:
+        log(f"{folder.name}: {finding}")
     fetched = publish_table(
         store,
-        images_only(folder),
+        table,
         root=folder,
         version="1",
         parameters={"dataset": "gallery"},
         licence="",
-        findings=[],
+        findings=findings,
         mode="reuse",
     )
     extracted = extract_features(

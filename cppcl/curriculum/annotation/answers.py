@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from cppcl.errors import InputError
+from cppcl.regular_files import read_text
 
 COLUMNS = ("sample_a", "sample_b", "easier")
 CHOICES = ("a", "b", "skip")
@@ -87,7 +88,7 @@ def read_answers(path: Path) -> list[PairAnswer]:
         The file is missing or of another kind, or a line of it is; the line is named.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"answers {path}: cannot be read ({error})") from error
     if path.suffix not in (".csv", ".jsonl"):

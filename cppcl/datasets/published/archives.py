@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from cppcl.datasets.files import check_readable, check_regular, is_system_name, walk
+from cppcl.datasets.files import check_readable, is_system_name, walk
 from cppcl.datasets.published.download import DiskErrors
 from cppcl.errors import InputError
+from cppcl.regular_files import check_regular
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 READ_ERRORS = (
@@ -107,11 +108,11 @@ def members(
                 continue
             path = Path(entry.path)
             inside = f"{name}/{path.relative_to(source).as_posix()}"
+            check_regular(path)
+            check_readable(path)
             if is_archive(path.name) and limits.depth:
                 yield from members(path, inside, scratch, limits=_below(limits))
             else:
-                check_regular(entry)
-                check_readable(path)
                 yield Member(inside, path.stat().st_size, False, _opener(path), path)
         return
     if not is_archive(source.name):

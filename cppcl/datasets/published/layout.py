@@ -10,11 +10,12 @@ from operator import itemgetter
 from pathlib import Path
 from typing import IO
 
-from cppcl.datasets.files import check_readable, check_regular, walk
+from cppcl.datasets.files import check_readable, walk
 from cppcl.datasets.published.archives import is_archive
 from cppcl.datasets.published.mirrors import Archive
 from cppcl.errors import InputError
 from cppcl.modality import Modality
+from cppcl.regular_files import check_regular
 
 Placer = Callable[[str], str | None]
 """From the path of any file to its place in the data set's own layout, or None."""
@@ -133,7 +134,7 @@ def read_layout(root: Path, parts: Sequence[Part]) -> Contents:
             others.append(path)
             continue
         part, place = known
-        check_regular(entry)
+        check_regular(Path(entry.path))
         check_readable(entry.path)
         if part.size is not None and picture_size(root / path) != part.size:
             other_sizes.append(path)

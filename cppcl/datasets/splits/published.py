@@ -15,6 +15,7 @@ from cppcl.datasets.splits.seeded import Split
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
 from cppcl.modality import Modality
+from cppcl.regular_files import read_text
 
 _FORMAT = 1
 _PARTS: dict[str, Modality] = {
@@ -168,7 +169,7 @@ def split_text(path: str, seed: int) -> str:
     if not name.endswith(".json"):
         return published_text(name)
     try:
-        return Path(name).read_text(encoding="utf-8")
+        return read_text(Path(name))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"split file {name!r} cannot be read ({error})") from error
 

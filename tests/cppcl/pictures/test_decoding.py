@@ -266,7 +266,7 @@ def test_file_that_may_not_be_read(monkeypatch):
     def refuse(self):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(images, "read_bytes", refuse)
     with pytest.raises(PictureError, match=r"mine\.png: not allowed to read it"):
         decode_picture(Path("mine.png"))
 
@@ -275,7 +275,7 @@ def test_failing_storage_is_no_bad_picture(monkeypatch):
     def fail(self):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(Path, "read_bytes", fail)
+    monkeypatch.setattr(images, "read_bytes", fail)
     with pytest.raises(OSError, match="Input/output error") as caught:
         decode_picture(Path("x.png"))
     assert not isinstance(caught.value, PictureError)

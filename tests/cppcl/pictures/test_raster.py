@@ -1,10 +1,13 @@
 """Colour keys, alpha and colour profiles that Pillow leaves to its caller, by hand."""
 
+import io
 import struct
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from cppcl.datasets import files
 from cppcl.errors import PictureError
 from cppcl.pictures.decoding import decode_picture
 from cppcl.pictures.profiles import UNSEEN, _to_xyz
@@ -163,11 +166,35 @@ def test_primaries_of_png():
 
 
 def test_the_first_frame_of_an_animation_is_not_the_picture_before_it():
-    import io
-
-    from PIL import Image
-
     frames = [Image.new("RGB", (4, 4), colour) for colour in ("lime", "red", "blue")]
     file = io.BytesIO()
     frames[0].save(file, "PNG", save_all=True, append_images=frames[1:], default_image=True)
     assert (decode_picture(file.getvalue()) == [255, 0, 0]).all()
+
+
+def heic():
+    pillow_heif = pytest.importorskip("pillow_heif")
+    file = io.BytesIO()
+    picture = Image.new("RGB", (64, 64), (200, 30, 40))
+    pillow_heif.from_pillow(picture).save(file, quality=90)
+    return file.getvalue()
+
+
+def test_heic_is_read_with_an_extra_and_named_without(monkeypatch):
+    data = heic()
+    assert np.abs(decode_picture(data).astype(int) - (200, 30, 40)).max() < 8
+    monkeypatch.setitem(Image.OPEN, "HEIF", Image.OPEN["PNG"])
+    with pytest.raises(
+        PictureError, match=r"h\.heic: HEIC pictures need pip install 'cppcl\[heic"
+    ):
+        decode_picture(data, name="h.heic")
+
+
+def test_heic_files_are_named_where_nothing_reads_them(tmp_path, monkeypatch):
+    (tmp_path / "a.heic").write_bytes(b"x")
+    (tmp_path / "b.png").write_bytes(b"x")
+    monkeypatch.setattr(files, "picture_suffixes", lambda: frozenset({".png"}))
+    assert (
+        "Skipped 1 picture(s) in .: HEIC pictures need pip install 'cppcl[heic]', or to be "
+        in (files.scan_pictures(tmp_path, ".").findings()[0])
+    )
