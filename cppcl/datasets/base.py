@@ -33,6 +33,18 @@ class DataSet(Protocol):
         """Attribution and licence, one or more lines, for reports that show the pictures."""
         ...
 
+    def check(self) -> None:
+        """Refuse early what `fetch` and `table` would refuse of the places that were given.
+
+        Writes nothing, and reads no picture and no matrix.
+
+        Raises
+        ------
+        InputError
+            A folder or file is missing or of another kind.
+        """
+        ...
+
     def fetch(self, directory: Path) -> Path:
         """Put the files below `directory` where they have to be made or downloaded.
 

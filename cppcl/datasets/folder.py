@@ -56,6 +56,10 @@ class Folder:
         """A reminder: nothing is known about the user's pictures."""
         return f"Pictures of {Path(self.root).name}: licence unknown, provided by the user."
 
+    def check(self) -> None:
+        """Refuse what `table` refuses but for the pictures themselves."""
+        self._rows(self.fetch(Path()))
+
     def fetch(self, directory: Path) -> Path:
         """Return the folder where it is; nothing is copied."""
         root = Path(self.root)
@@ -73,10 +77,7 @@ class Folder:
             folder, fewer than two classes, or no class with both modalities.
         """
         root = Path(root)
-        scans = {m: scan_pictures(root, self._folder(m)) for m in MODALITIES}
-        ties = self._ties(root, scans)
-        rows = [(m, key) for m in MODALITIES for key in scans[m].files if (m, key) in ties]
-        self._check(rows, ties)
+        rows, ties, scans = self._rows(root)
         paths = [scans[modality].files[key] for modality, key in rows]
         return SampleTable(
             ids=tuple(f"{modality}/{key}" for modality, key in rows),
@@ -104,6 +105,20 @@ class Folder:
         if self.pairs is not None or self.pairing == "name":
             found += of_one_modality("group", {row: group for row, (_, group) in ties.items()})
         return found
+
+    def _rows(
+        self, root: Path
+    ) -> tuple[
+        list[tuple[Modality, str]],
+        dict[tuple[Modality, str], tuple[str, str]],
+        dict[Modality, Scan],
+    ]:
+        """Pictures of the table in order, their labels and groups, and all that was found."""
+        scans = {m: scan_pictures(root, self._folder(m)) for m in MODALITIES}
+        ties = self._ties(root, scans)
+        rows = [(m, key) for m in MODALITIES for key in scans[m].files if (m, key) in ties]
+        self._check(rows, ties)
+        return rows, ties, scans
 
     def _folder(self, modality: Modality) -> str:
         return self.sketches if modality == "sketch" else self.images

@@ -51,6 +51,14 @@ class Matrices:
         """A reminder: nothing is known about the user's features."""
         return "Features: licence unknown, provided by the user."
 
+    def check(self) -> None:
+        """Refuse matrices that are not there, and lines of labels that cannot be read."""
+        for path in (Path(self.sketch_features), Path(self.image_features)):
+            check_regular(path)
+            if not path.exists():
+                raise InputError(f"{path}: no such file, or a link to one that is gone")
+        self._lines()
+
     def fetch(self, directory: Path) -> Path:
         """Copy both matrices as float32 ``.npy`` to a folder named by their contents.
 

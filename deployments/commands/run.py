@@ -48,10 +48,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Run the flow of an experiment, show what happens and print where the report is."""
+    from flows.configuration.datasets import check_places
     from flows.configuration.load import load_experiment
 
-    # Refuse wrong options before anything heavy starts.
-    load_experiment(options.experiment, options.overrides)
+    # Refuse wrong options and places before anything heavy starts.
+    check_places(load_experiment(options.experiment, options.overrides).dataset)
     with Terminal(sys.stderr) as terminal:
         prepare_prefect(terminal, options.workspace, verbose=options.verbose)
         from flows.experiment import run_experiment

@@ -39,9 +39,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Run the flow of a sweep, show its scores and print where table and plot are."""
     from flows.configuration.combinations import read_sweep
+    from flows.configuration.datasets import check_places
 
-    # Refuse wrong options and values before anything runs.
-    read_sweep(options.experiment, options.options, options.overrides, options.score)
+    # Refuse wrong options, values and places before anything runs.
+    sweep = read_sweep(options.experiment, options.options, options.overrides, options.score)
+    data_sets = {repr(c.experiment.dataset): c.experiment.dataset for c in sweep.combinations}
+    if len(data_sets) == 1:  # of several, each may fail for itself
+        check_places(*data_sets.values())
     with Terminal(sys.stderr) as terminal:
         prepare_prefect(terminal, options.workspace, verbose=options.verbose)
         from flows.sweep import run_sweep

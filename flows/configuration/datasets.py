@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from cppcl.datasets import DATASETS
 from cppcl.datasets.transfer import ROLES
+from cppcl.errors import InputError
 from flows.configuration.options import RegisteredOptions, models_of, one_of
 
 MODELS = models_of(DATASETS, discriminator="name")
@@ -59,6 +60,21 @@ def parts_of(data_set: RegisteredOptions) -> Mapping[str, RegisteredOptions]:
     if isinstance(data_set, TransferOptions):
         return {role: getattr(data_set, role) for role in ROLES}
     return {"": data_set}
+
+
+def check_places(data_set: RegisteredOptions) -> None:
+    """Refuse folders and files of a data set, or of both, that are missing or of another kind.
+
+    Raises
+    ------
+    InputError
+        The message begins with the role of one of two data sets.
+    """
+    for role, part in parts_of(data_set).items():
+        try:
+            DATASETS[part.registered_name](**part.arguments()).check()
+        except InputError as error:
+            raise type(error)(f"{role}: {error}" if role else str(error)) from error
 
 
 def has_pictures(data_set: RegisteredOptions) -> bool:

@@ -108,6 +108,11 @@ class PublishedSet:
         found = {part.name: len(files.get(part.name, ())) for part in self.needed}
         return Status(home, found, tuple(p for p in self.needed if not found[p.name]))
 
+    def check(self) -> None:
+        """Refuse a `root` that is no folder; what is missing may still be downloaded."""
+        if self.root is not None and not Path(self.root).is_dir():
+            raise InputError(f"root {str(self.root)!r} is not a folder; give that of the data")
+
     def fetch(self, directory: Path, listener: Listener | None = None) -> Path:
         """Download what is missing into ``<directory>/<name>`` and unpack it.
 
@@ -120,10 +125,8 @@ class PublishedSet:
             `root` is given and is no folder.
         """
         status = self.status(directory)
-        if self.root is not None:
-            if not status.home.is_dir():
-                raise InputError(f"root {str(self.root)!r} is not a folder; give that of the data")
-        elif status.missing:
+        self.check()
+        if self.root is None and status.missing:
             listener = listener or Listener()
             listener.log(f"{self.title}: {self.terms}")
             with alone(status.home):
