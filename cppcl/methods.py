@@ -59,6 +59,14 @@ class Method(Protocol):
         ...
 
     @property
+    def uses_agreement(self) -> bool:
+        """True if `fit` with these options weighs samples by how well they agree.
+
+        It then takes ``agreement``, a `cppcl.learning.agreement.Agreement`, or finds its own.
+        """
+        ...
+
+    @property
     def paces(self) -> bool:
         """True if `fit` with these options takes up some samples before others.
 

@@ -181,6 +181,7 @@ class Chain:
             options=protocol.split.arguments(),
             seed=seed,
             audit=protocol.split.audit,
+            noise=protocol.split.noise.model_dump(),
         )
 
     def extract_splits(self, table: Reference, splits: list[ProtocolSplit]) -> list[Extracted]:
@@ -344,6 +345,7 @@ class Chain:
                 method=one.options.registered_name,
                 options=arguments,
                 tuning=tuning if one.options.tune else None,
+                only_right=one.options.only_right,
             )
             yield Fit(
                 one.split.protocol,

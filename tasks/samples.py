@@ -26,6 +26,8 @@ from storage import Artifact, Reference, Store
 Target = Literal["groups", "labels"]
 PARTS = "parts.json"
 """Parts of the features of an `extract` artifact, in order: the name and width of each."""
+GIVEN = "given_"
+"""Prefix of arrays of a noisy `split` artifact; see `cppcl.datasets.splits.noise`."""
 SPLIT_PARTS = ("train_sketches", "train_images", "test_sketches", "test_images")
 
 
@@ -79,6 +81,26 @@ def targets(
     return np.array(table.column(target, modality), dtype=str)[rows]
 
 
+def given_targets(
+    store: Store,
+    split: Reference,
+    table: SampleTable,
+    modality: Modality,
+    target: Target,
+    rows: NDArray[np.int64],
+) -> NDArray[np.str_]:
+    """Which class, or which instance, training rows are said to belong to.
+
+    That is what they belong to, but where the split has noise.
+    """
+    artifact, name = store.open(split), f"{GIVEN}{modality}_{target}"
+    if name in artifact.names:
+        said = np.arange(len(table.rows(modality)))
+        said[training_rows(open_split(store, split), modality)] = artifact.array(name)
+        rows = said[rows]
+    return targets(table, modality, target, rows)
+
+
 def usable_rows(artifact: Artifact) -> NDArray[np.bool_]:
     """Which rows of an `extract` artifact hold features."""
     return artifact.array("ok").astype(bool)
@@ -120,7 +142,10 @@ class TrainingSamples:
     kept : (m,) bool
         Which of the m training rows of the split these are.
     labels, groups : (n,) str
-        What relevance goes by, and the instance of each.
+        What relevance goes by, and the instance of each, as they are given: wrong ones included
+        where the split has noise.
+    right : (n,) bool
+        Whether the given label is the true one; methods must not know.
     """
 
     modality: Modality
@@ -128,6 +153,7 @@ class TrainingSamples:
     kept: NDArray[np.bool_]
     labels: NDArray[np.str_]
     groups: NDArray[np.str_]
+    right: NDArray[np.bool_]
 
     def only(self, positions: NDArray[np.int64]) -> TrainingSamples:
         """Some of these samples, by their positions."""
@@ -139,6 +165,7 @@ class TrainingSamples:
             kept,
             self.labels[positions],
             self.groups[positions],
+            self.right[positions],
         )
 
     def features(self, store: Store, reference: Reference) -> NDArray[np.floating]:
@@ -184,6 +211,7 @@ def training_samples(
     features: dict[Modality, Reference],
     target: Target,
     at_least_one: bool = False,
+    only_right: bool = False,
 ) -> list[TrainingSamples]:
     """Training samples of both modalities, sketches first.
 
@@ -199,6 +227,8 @@ def training_samples(
         What relevance goes by.
     at_least_one : bool
         Where no row trains, take one that could: for the length of a row alone.
+    only_right : bool
+        Leave out samples that are given a wrong label or partner, which nobody can know.
     """
     samples = open_pictures(store, table).table
     rows_of = open_split(store, split)
@@ -210,6 +240,19 @@ def training_samples(
             rows = np.flatnonzero(usable)[:1]
         kept = usable[rows]
         rows = rows[kept]
-        labels, groups = (targets(samples, modality, t, rows) for t in (target, "groups"))
-        found.append(TrainingSamples(modality, rows, kept, labels, groups))
-    return found
+        labels, groups = (
+            given_targets(store, split, samples, modality, t, rows) for t in (target, "groups")
+        )
+        right = labels == targets(samples, modality, target, rows)
+        found.append(TrainingSamples(modality, rows, kept, labels, groups, right))
+    return [_right_ones(found, samples) for samples in found] if only_right else found
+
+
+def _right_ones(both: list[TrainingSamples], samples: TrainingSamples) -> TrainingSamples:
+    """Samples that are right; of pairs, a sketch is wrong whose image is."""
+    right = samples.right.copy()
+    for other in both:
+        # Where a group has one wrong member and no right one, what it is paired with is wrong.
+        lost = np.setdiff1d(other.labels[~other.right], other.labels[other.right])
+        right &= ~np.isin(samples.labels, lost)
+    return samples.only(np.flatnonzero(right))

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import NDArray
 
 from cppcl.baselines.links import ClassWeight, Labels, Links, class_links, given_links
+from cppcl.errors import InputError
+from cppcl.learning.agreement import Agreement, remembered_agreement
+from cppcl.learning.graph import number_labels
 from cppcl.learning.learner import Learner
 from cppcl.learning.preparation import Floating, Preparation, check_matrix
 from cppcl.modality import MODALITIES, Modality
 from cppcl.validation import check_labels
+
+SampleWeights = Literal["none", "agreement"]
+"""What training samples weigh: all the same, or how probable it is that they are right."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -33,6 +39,7 @@ class Baseline(Learner):
 
     preparation: Preparation = field(default_factory=Preparation)
     history_: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
+    _weights: tuple[NDArray[Any], NDArray[Any]] | None = field(default=None, init=False)
 
     def fit(
         self,
@@ -43,6 +50,8 @@ class Baseline(Learner):
         sketch_curriculum: object = None,
         image_curriculum: object = None,
         links: Any = None,
+        *,
+        agreement: Agreement | None = None,
     ) -> Self:
         """Learn from linked sketches and images.
 
@@ -57,6 +66,8 @@ class Baseline(Learner):
             Accepted as every method does, and not used: samples are taken up all at once.
         links : array_like or sparse matrix, (K, L), optional
             Non-negative affinity that replaces the labels.
+        agreement : Agreement, optional
+            How well the samples agree, for a method that weighs them by it; judged here if None.
 
         Raises
         ------
@@ -78,6 +89,17 @@ class Baseline(Learner):
             for modality in MODALITIES
         )
         self.history_ = {}
+        self._weights = None
+        if self.uses_agreement:
+            if links is not None:
+                raise InputError(
+                    "sample_weights='agreement' judges labels, not given links; use 'none'"
+                )
+            if agreement is None:
+                numbers = number_labels(sketch_names, image_names)
+                matrices = features["sketch"], features["image"]
+                agreement = remembered_agreement(matrices, (numbers[0], numbers[1]))
+            self._weights = agreement.probabilities
         arrays = self._learn(sketches, images, sketch_names, image_names, links)
         self._keep(arrays, preparations, self.history_)
         return self
@@ -109,7 +131,8 @@ class LinkedBaseline(Baseline):
 
     def _links(self, sketch_labels: Labels, image_labels: Labels, links: Any) -> Links:
         if links is None:
-            return class_links(sketch_labels, image_labels, class_weight=self.class_weight)
+            found = class_links(sketch_labels, image_labels, class_weight=self.class_weight)
+            return found if self._weights is None else found.weighted(*self._weights)
         return given_links(links, len(sketch_labels), len(image_labels))
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.baselines.base import LinearBaseline, linear_codes
+from cppcl.baselines.base import LinearBaseline, SampleWeights, linear_codes
 from cppcl.baselines.links import ClassWeight, Labels, Links
 from cppcl.baselines.moments import cross_moment, linked_samples, positive_signs
 from cppcl.errors import InputError
@@ -34,6 +34,9 @@ class CanonicalBaseline(LinearBaseline):
     correlation_power : float
         Directions are scaled by their canonical correlation to this power, so that the cosine
         trusts them accordingly; 0 weighs all alike, the textbook's form.
+    sample_weights : {'none', 'agreement'}
+        What training samples weigh: all the same, or the probability that they are right, as
+        `cppcl.learning.agreement` judges their partner or their label.
     """
 
     version: ClassVar[int] = 2
@@ -41,12 +44,19 @@ class CanonicalBaseline(LinearBaseline):
     n_directions: int = 64
     ridge: float = 0.03
     correlation_power: float = 0.0
+    sample_weights: SampleWeights = "none"
 
     def __post_init__(self) -> None:
         check_number("n_directions", self.n_directions, least=1, whole=True)
         check_number("ridge", self.ridge, least=0)
         check_number("correlation_power", self.correlation_power, least=0)
+        check_choice("sample_weights", self.sample_weights, SampleWeights)
         super().__post_init__()
+
+    @property
+    def uses_agreement(self) -> bool:
+        """True if samples are weighed by agreement."""
+        return self.sample_weights == "agreement"
 
     @property
     def correlations_(self) -> NDArray[np.float64]:
@@ -138,7 +148,7 @@ class ClassCCA(CanonicalBaseline):
                 for modality, F in zip(MODALITIES, (sketches, images), strict=True)
             ]
             numbers = number_labels(sketch_labels, image_labels)
-            means = group_codes((codes[0], codes[1]), (numbers[0], numbers[1]))
+            means = group_codes((codes[0], codes[1]), (numbers[0], numbers[1]), self._weights)
             learned |= {
                 f"{modality}_group_codes": m for modality, m in zip(MODALITIES, means, strict=True)
             }

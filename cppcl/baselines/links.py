@@ -39,6 +39,16 @@ class Links:
         images = self.right @ np.asarray(self.left.sum(axis=0)).ravel()
         return sketches, images
 
+    def weighted(self, sketches: Floating, images: Floating) -> Links:
+        """Links times a weight of each sketch (K,) and of each image (L,)."""
+        from scipy.sparse import csr_array, diags_array
+
+        left, right = (
+            csr_array(diags_array(weights) @ factor)
+            for weights, factor in ((sketches, self.left), (images, self.right))
+        )
+        return Links(left, right)
+
     def cross_product(self, sketches: Floating, images: Floating) -> NDArray[np.float64]:
         """``sketches.T @ links @ images`` without forming the links, float64."""
         product: NDArray[np.float64] = np.asarray(

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.baselines.base import Baseline, linear_codes
+from cppcl.baselines.base import Baseline, SampleWeights, linear_codes
 from cppcl.baselines.dictionaries import span
 from cppcl.baselines.links import Labels, class_links, given_links
 from cppcl.errors import ConvergenceWarning, InputError
@@ -60,6 +60,9 @@ class LogisticRegression(Baseline):
     temperature : float
         Logits are divided by it before they become probabilities. Larger values, and a smaller
         C, keep more of the less likely classes, which new classes and instances resemble.
+    sample_weights : {'none', 'agreement'}
+        What training samples weigh: all the same, or the probability that they are right, as
+        `cppcl.learning.agreement` judges their partner or their label.
 
     Raises
     ------
@@ -77,6 +80,7 @@ class LogisticRegression(Baseline):
     sharing: float = 0.5
     output: Output = "probabilities"
     temperature: float = 1.0
+    sample_weights: SampleWeights = "none"
 
     def __post_init__(self) -> None:
         check_number("C", self.C, above=0)
@@ -85,7 +89,13 @@ class LogisticRegression(Baseline):
             raise InputError(f"sharing={self.sharing!r} must be a number from 0 to 1")
         check_choice("output", self.output, Output)
         check_number("temperature", self.temperature, above=0)
+        check_choice("sample_weights", self.sample_weights, SampleWeights)
         super().__post_init__()
+
+    @property
+    def uses_agreement(self) -> bool:
+        """True if samples are weighed by agreement."""
+        return self.sample_weights == "agreement"
 
     def memory(self, n_sketches: int, n_images: int, dimensions: tuple[int, int]) -> int:
         """Bytes that `fit` needs, with at most as many classes as the smaller modality samples."""
@@ -111,7 +121,12 @@ class LogisticRegression(Baseline):
             self.sharing if comparable else 0.0,
         )
         known = np.concatenate(classes)
-        coefficients, intercept = fitted_regression(rows, known[known >= 0], C=self.C)
+        coefficients, intercept = fitted_regression(
+            rows,
+            known[known >= 0],
+            C=self.C,
+            weights=None if self._weights is None else np.concatenate(self._weights),
+        )
         dtype = rows.dtype
         return {
             f"{modality}_weights": np.ascontiguousarray(W @ coefficients, dtype=dtype)
@@ -226,7 +241,7 @@ def joint_rows(
 
 
 def fitted_regression(
-    rows: Floating, classes: Classes, *, C: float
+    rows: Floating, classes: Classes, *, C: float, weights: NDArray[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Weights (m, G) and intercept (G,) of a multinomial logistic regression.
 
@@ -237,6 +252,8 @@ def fitted_regression(
         Numbers from 0 to G - 1, each at least once.
     C : float
         Inverse of the strength of regularisation.
+    weights : ndarray, (n,), optional
+        Weight of each sample's loss; all 1 if None.
 
     Warns
     -----
@@ -252,7 +269,7 @@ def fitted_regression(
     solver = Solver(C=C, tol=max(tolerance, 1e-12), max_iter=MOST_ITERATIONS)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        solver.fit(rows, classes)
+        solver.fit(rows, classes, sample_weight=weights)
     for warning in caught:
         if issubclass(warning.category, NotConverged):
             warnings.warn(

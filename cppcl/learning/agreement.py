@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +22,8 @@ AskedKind = Literal["auto", "pairs", "labels"]
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-N_ROUNDS = 2
+N_FOLDS: dict[Kind, int] = {"pairs": 10, "labels": 20}
+N_ROUNDS: dict[Kind, int] = {"pairs": 2, "labels": 3}
 """Models of the first round count all samples alike, those of later rounds by probability."""
 MOST_COMPONENTS = 300
 """Principal components of a space that a model of pairs sees."""
@@ -32,14 +34,16 @@ MOST_WRONG = 64
 """Wrong pairs that are looked at for every right one."""
 MOST_LANDMARKS = 2000
 """Samples by which the kernel of the model of labels is expanded."""
-KERNEL_WIDTH = 0.3
-LABEL_RIDGE = 1.0
+KERNEL_WIDTH = 0.5
+LABEL_RIDGE = 0.5
 SHARED = 0.7
 """Kernel between the modalities, against that within one."""
 TEMPERATURE = 0.1
 """Of the posterior of a class, for least-squares scores of which the right one is near 1."""
 LOWER = 0.7
 """Part of the places among wrong scores by which the share of wrong ones is estimated."""
+LEAST = 1e-3
+"""Least probability by which samples are weighed, so that none is lost wholly."""
 CLEAN = 0.95
 """An estimated share of right samples above this cannot be told from 1."""
 
@@ -60,6 +64,9 @@ class Agreement:
         Estimated share of right pairs, or of right labels; 1 where data look clean.
     sketch_likeliest, image_likeliest : (n_s,) and (n_i,) arrays
         Label that the models hold likeliest; of pairs the target that is given.
+    members : pair of sparse (n_s, G) and (n_i, G), or None
+        Of labels: the probability that a sample is of each class. That of the given label is the
+        probability that it is right; the rest is divided by the posterior of the other classes.
     """
 
     kind: Kind
@@ -70,6 +77,28 @@ class Agreement:
     right_share: float
     sketch_likeliest: NDArray[Any]
     image_likeliest: NDArray[Any]
+    members: tuple[Any, Any] | None = None
+
+    def only(self, sketches: NDArray[Any], images: NDArray[Any]) -> Agreement:
+        """Agreement of some of the samples, by masks or row numbers."""
+        return replace(
+            self,
+            sketch=self.sketch[sketches],
+            image=self.image[images],
+            sketch_probability=self.sketch_probability[sketches],
+            image_probability=self.image_probability[images],
+            sketch_likeliest=self.sketch_likeliest[sketches],
+            image_likeliest=self.image_likeliest[images],
+            members=self.members
+            and (self.members[0][sketches], self.members[1][images]),
+        )
+
+    @property
+    def probabilities(self) -> tuple[Array, Array]:
+        """Probability that each sketch, and each image, is right, at least 0.001."""
+        return np.maximum(self.sketch_probability, LEAST), np.maximum(
+            self.image_probability, LEAST
+        )
 
 
 def agreement(
@@ -80,7 +109,7 @@ def agreement(
     *,
     kind: AskedKind = "auto",
     spaces: tuple[Sequence[int], Sequence[int]] | None = None,
-    n_folds: int = 10,
+    n_folds: int | None = None,
     seed: int = 0,
 ) -> Agreement:
     r"""Judge every training sample by models that were trained without it.
@@ -92,8 +121,8 @@ def agreement(
 
     Scores of wrong pairs and wrong labels can be had in any number: those of samples put together
     at random. So their distribution is known, the observed scores are a mixture of it and that
-    of right ones, and the share of the right ones is estimated from it. A second round of models
-    weighs training samples by the probabilities of the first.
+    of right ones, and the share of the right ones is estimated from it. Further rounds of models
+    weigh training samples by the probabilities of the last.
 
     Parameters
     ----------
@@ -105,8 +134,9 @@ def agreement(
         'auto' judges pairs where nearly every target has one sketch or one image.
     spaces : pair of sequence of int, optional
         Columns of each space of either modality; one space if None.
-    n_folds : int, default 10
-        At least 2. Folds of pairs hold out whole targets.
+    n_folds : int, optional
+        At least 2; 10 of pairs and 20 of labels, or as many as have two targets, or samples, each.
+        Folds of pairs hold out whole targets.
     seed : int, default 0
         Of the folds.
 
@@ -116,7 +146,8 @@ def agreement(
         For features or targets that do not fit each other, or fewer targets than folds.
     """
     check_choice("kind", kind, AskedKind)
-    check_number("n_folds", n_folds, least=2, whole=True)
+    if n_folds is not None:
+        check_number("n_folds", n_folds, least=2, whole=True)
     matrices = (
         check_matrix(sketch_features, "sketch_features"),
         check_matrix(image_features, "image_features"),
@@ -145,6 +176,41 @@ def agreement(
     )
 
 
+MOST_REMEMBERED = 4
+_remembered: dict[bytes, Agreement] = {}
+
+
+def remembered_agreement(
+    features: tuple[NDArray[Any], NDArray[Any]],
+    labels: tuple[Rows, Rows],
+    *,
+    spaces: tuple[Sequence[int], Sequence[int]] | None = None,
+    seed: int = 0,
+) -> Agreement:
+    """Agreement of training samples, taken from the last few that were asked for if it is there.
+
+    A search fits many combinations of options on the same samples. Labels are numbers.
+    """
+    digest = sha256(repr((spaces, seed)).encode())
+    for array in (*features, *labels):
+        digest.update(f"{array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    key = digest.digest()
+    if key not in _remembered:
+        found = agreement(*features, *labels, spaces=spaces, seed=seed)
+        while len(_remembered) >= MOST_REMEMBERED:
+            del _remembered[next(iter(_remembered))]
+        _remembered[key] = found
+    return _remembered[key]
+
+
+def agreement_memory(n_sketches: int, n_images: int, dimensions: tuple[int, int]) -> int:
+    """Bytes that `agreement` needs at most: features and kernel in double precision."""
+    n_values = n_sketches * dimensions[0] + n_images * dimensions[1]
+    n = n_sketches + n_images
+    return 8 * (4 * n_values + 5 * n * min(n, MOST_LANDMARKS))
+
+
 def settled_kind(sketch_numbers: Rows, image_numbers: Rows) -> Kind:
     """'pairs' where links are at most twice as many as samples, else 'labels'."""
     size = 1 + max(int(numbers.max(initial=-1)) for numbers in (sketch_numbers, image_numbers))
@@ -158,19 +224,19 @@ def _of_pairs(
     images: list[Array],
     of_sketches: Rows,
     of_images: Rows,
-    n_folds: int,
+    n_folds: int | None,
     seed: int,
 ) -> Agreement:
     left, right = listed_links(of_sketches, of_images)
     targets = of_sketches[left]
-    fold = _dealt(np.unique(targets), n_folds, seed, "targets")[targets]
+    fold = _dealt(np.unique(targets), n_folds, seed, "pairs")[targets]
     spaces = [
         (_components(of_sketch), _components(of_image))
         for of_sketch, of_image in zip(sketches, images, strict=True)
     ]
 
     def judged(weights: Array) -> Iterator[tuple[Rows, Array, Array]]:
-        for number in range(n_folds):
+        for number in range(fold.max() + 1):
             held_out, trains = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
             w = weights[trains]
             codes = [
@@ -183,7 +249,7 @@ def _of_pairs(
             own, wrong = _against_others(of_sketch, of_image, targets[held_out])
             yield held_out, own, wrong
 
-    scores, probability, share = _rounds(judged, len(left))
+    scores, probability, share = _rounds(judged, len(left), N_ROUNDS["pairs"])
     by_sample = [
         (_largest(scores, rows, n, np.nan), _largest(probability, rows, n, 1.0))
         for rows, n in ((left, len(of_sketches)), (right, len(of_images)))
@@ -197,7 +263,7 @@ def _of_labels(
     images: list[Array],
     of_sketches: Rows,
     of_images: Rows,
-    n_folds: int,
+    n_folds: int | None,
     seed: int,
 ) -> Agreement:
     n_sketches = len(of_sketches)
@@ -206,18 +272,20 @@ def _of_labels(
     if len(known) < 2:
         raise InputError("all samples have one label; labels can be judged from two on")
     n, n_classes = len(labels), len(known)
-    fold = _dealt(np.arange(n), n_folds, seed, "samples")
+    fold = _dealt(np.arange(n), n_folds, seed, "labels")
     expansion = _expanded(sketches, images, seed)
     given = np.zeros((n, n_classes))
     given[np.arange(n), labels] = 1
     likeliest = labels.copy()
+
+    likely = np.empty((n, n_classes))
 
     def judged(weights: Array) -> Iterator[tuple[Rows, Array, Array]]:
         weighted = expansion * weights[:, None]
         gram, moment = weighted.T @ expansion, weighted.T @ given
         total, ridge = weights @ given, LABEL_RIDGE * np.eye(expansion.shape[1])
         sums = weighted.sum(axis=0)
-        for number in range(n_folds):
+        for number in range(fold.max() + 1):
             rows = np.flatnonzero(fold == number)
             E, W = expansion[rows], weighted[rows]
             prior = total - weights[rows] @ given[rows]
@@ -227,11 +295,12 @@ def _of_labels(
             logits = (prior + E @ np.linalg.solve(A, b)) / TEMPERATURE
             logits -= logits.max(axis=1, keepdims=True)
             posterior = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+            likely[rows] = posterior
             other = given[rows] == 0
             likeliest[rows] = posterior.argmax(axis=1)
             yield rows, posterior[~other], posterior[other]
 
-    scores, probability, share = _rounds(judged, n)
+    scores, probability, share = _rounds(judged, n, N_ROUNDS["labels"])
     return Agreement(
         "labels",
         scores[:n_sketches],
@@ -241,15 +310,33 @@ def _of_labels(
         share,
         known[likeliest[:n_sketches]],
         known[likeliest[n_sketches:]],
+        _members(likely, labels, probability, n_sketches),
     )
 
 
+def _members(
+    posterior: Array, labels: Rows, probability: Array, n_sketches: int
+) -> tuple[Any, Any]:
+    """Probability of each class (n, G) from logarithms of the posterior, of either modality."""
+    from scipy import sparse
+
+    rows = np.arange(len(labels))
+    others = np.exp(posterior)
+    others[rows, labels] = 0
+    sums = others.sum(axis=1)
+    others *= np.divide(1 - probability, sums, where=sums > 0, out=np.zeros_like(sums))[:, None]
+    others[others < LEAST] = 0
+    others[rows, labels] = np.maximum(probability, LEAST)
+    members = sparse.csr_array(others)
+    return members[:n_sketches], members[n_sketches:]
+
+
 def _rounds(
-    judged: Callable[[Array], Iterator[tuple[Rows, Array, Array]]], n: int
+    judged: Callable[[Array], Iterator[tuple[Rows, Array, Array]]], n: int, n_rounds: int
 ) -> tuple[Array, Array, float]:
     """Scores of n samples, probabilities that they are right, and the share of right ones."""
     probability, scores, share = np.ones(n), np.empty(n), 1.0
-    for _ in range(N_ROUNDS):
+    for _ in range(n_rounds):
         wrong = []
         for rows, own, others in judged(probability):
             scores[rows] = own
@@ -337,8 +424,10 @@ def listed_links(of_sketches: Rows, of_images: Rows) -> tuple[Rows, Rows]:
     return left, right
 
 
-def _dealt(values: Rows, n_folds: int, seed: int, what: str) -> Rows:
+def _dealt(values: Rows, n_folds: int | None, seed: int, what: Kind) -> Rows:
     """Fold of every value, indexed by value."""
+    if n_folds is None:
+        n_folds = max(2, min(N_FOLDS[what], len(values) // 2))
     if len(values) < 2 * n_folds:
         raise InputError(
             f"n_folds={n_folds}, but there are {len(values)} {what} to hold out; use at most "

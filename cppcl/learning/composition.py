@@ -12,14 +12,16 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.baselines.base import SampleWeights
 from cppcl.baselines.logistic import MOST_CLASSES, LogisticRegression
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError, NotFittedError
+from cppcl.learning.agreement import Agreement, remembered_agreement
 from cppcl.learning.estimator import Estimator, check_option_names
 from cppcl.learning.graph import number_labels
 from cppcl.learning.learner import BaseMethod
 from cppcl.learning.preparation import Preparation, unit_rows
-from cppcl.learning.soft_links import group_codes, soft_targets
+from cppcl.learning.soft_links import expected_group_codes, group_codes, soft_targets
 from cppcl.modality import MODALITIES, Modality
 from cppcl.retrieval.hubness import (
     Hubness,
@@ -27,7 +29,7 @@ from cppcl.retrieval.hubness import (
     images_with_hubness,
     sketches_with_hubness,
 )
-from cppcl.validation import Floating, Labels, check_choice, check_number
+from cppcl.validation import Floating, Labels, check_choice, check_labels, check_number
 
 COMPOSITION = "composition"
 """Name of these options beside those of a method."""
@@ -195,6 +197,7 @@ class ComposedMethod(BaseMethod):
         self._centred: list[Preparation] = []
         self._training: list[list[Floating]] = []
         self._numbers: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        self._agreement: Agreement | None = None
         self._groups: list[Floating] = []
         self._regressions: list[LogisticRegression] = []
         self._bank: Floating | None = None
@@ -233,6 +236,11 @@ class ComposedMethod(BaseMethod):
         return bool(self._members[0].paces)
 
     @property
+    def uses_agreement(self) -> bool:
+        """True if the method weighs samples by agreement, which all spaces judge together."""
+        return bool(self._members[0].uses_agreement)
+
+    @property
     def uses_gpu(self) -> bool:
         """True if the method asks for a GPU."""
         return bool(self._members[0].uses_gpu)
@@ -268,6 +276,7 @@ class ComposedMethod(BaseMethod):
         """
         features = np.asarray(sketch_features), np.asarray(image_features)
         whole = tuple((F.shape[1],) for F in features)
+        asked = spaces
         if self.composition.spaces == "joined" or spaces is None:
             spaces = whole[0], whole[1]
         if len(spaces[0]) != len(spaces[1]):
@@ -278,7 +287,10 @@ class ComposedMethod(BaseMethod):
         self._widths = np.array(spaces, dtype=np.int64)
         self._check(self._widths)
         labels, curricula = (sketch_labels, image_labels), (sketch_curriculum, image_curriculum)
-        given = {} if links is None else {"links": links}
+        given: dict[str, Any] = {} if links is None else {"links": links}
+        self._agreement = None
+        if self.uses_agreement and links is None:
+            given["agreement"] = self._agreement = self._judged(features, labels, asked)
         self._members = [
             self.make().fit(*parts, *labels, *curricula, **given)
             for parts in zip(*map(self._parts, MODALITIES, features), strict=True)
@@ -295,6 +307,19 @@ class ComposedMethod(BaseMethod):
         self._regressions = []
         self._settle()
         return self
+
+    def _judged(
+        self,
+        features: tuple[NDArray[Any], NDArray[Any]],
+        labels: tuple[Labels, Labels],
+        spaces: Widths | None,
+    ) -> Agreement:
+        """Agreement of the samples by all spaces together."""
+        for modality, of_modality, F in zip(MODALITIES, labels, features, strict=True):
+            check_labels(of_modality, len(F), f"{modality}_labels")
+        sketches, images = number_labels(*labels)
+        seed = int(getattr(self._members[0], "seed", 0))
+        return remembered_agreement(features, (sketches, images), spaces=spaces, seed=seed)
 
     def shares_members(self, other: object) -> bool:
         """True if what another method learned is what this one did, the very same object."""
@@ -319,6 +344,7 @@ class ComposedMethod(BaseMethod):
         self._members, self._widths = fitted._members, fitted._widths
         self._centred, self._training = fitted._centred, fitted._training
         self._numbers, self._regressions = fitted._numbers, fitted._regressions
+        self._agreement = fitted._agreement
         self._check(self._widths)
         self._settle()
         return self
@@ -333,7 +359,12 @@ class ComposedMethod(BaseMethod):
                     f"composition.soft_links={self.composition.soft_links} needs labels that "
                     "occur in both modalities; use 0"
                 )
-            self._groups = list(group_codes((sketches, images), self._numbers))
+            codes, judged = (sketches, images), self._agreement
+            self._groups = list(
+                group_codes(codes, self._numbers, judged and judged.probabilities)
+                if judged is None or judged.members is None
+                else expected_group_codes(codes, self._numbers, judged.members)
+            )
             if self._uses_regression and not self._regressions:
                 self._regressions.append(self._regression(*self._numbers))
         rows = np.arange(len(sketches))
@@ -355,11 +386,13 @@ class ComposedMethod(BaseMethod):
         """Regression of the classes of both modalities, by their numbers."""
         shared = np.intersect1d(sketches, images)
         of_sketches, of_images = np.isin(sketches, shared), np.isin(images, shared)
-        return _new_regression().fit(
+        judged = self._agreement
+        return _new_regression("none" if judged is None else "agreement").fit(
             _regression_rows(self._training[0])[of_sketches],
             _regression_rows(self._training[1])[of_images],
             sketches[of_sketches],
             images[of_images],
+            agreement=judged and judged.only(of_sketches, of_images),
         )
 
     def _linked(self, modality: Modality, spaces: list[Floating]) -> Floating:
@@ -517,7 +550,9 @@ def _regression_rows(spaces: Sequence[Floating]) -> Floating:
     return rows
 
 
-def _new_regression() -> LogisticRegression:
+def _new_regression(sample_weights: SampleWeights = "none") -> LogisticRegression:
     """Regression that takes its rows as they are."""
     as_they_are = Preparation(center=False, unit_norm=False)
-    return LogisticRegression(C=REGRESSION_C, preparation=as_they_are)
+    return LogisticRegression(
+        C=REGRESSION_C, preparation=as_they_are, sample_weights=sample_weights
+    )

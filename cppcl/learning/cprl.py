@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
+from cppcl.learning.agreement import Agreement, agreement_memory, remembered_agreement
 from cppcl.learning.learner import Learner, training_memory
 from cppcl.learning.options import Coding, Graph, Initialization
 from cppcl.learning.preparation import CLASS_RIDGE, INSTANCE_RIDGE, Preparation
@@ -103,6 +104,8 @@ class CPRL(Learner):
         Pacing variables after training.
     sketch_pacing_rounds_, image_pacing_rounds_ : (rounds, n_k) float32 arrays
         Pacing variables after each round.
+    right_share_ : float
+        Estimated share of right samples, with ``pacing.loss`` 'agreement'.
     history_ : dict of (rounds,) arrays
         For each round: `objective` (its own, at its gamma), `reconstruction_objective` (every
         sample counting fully: comparable between settings), `gamma`, and for each modality
@@ -167,6 +170,11 @@ class CPRL(Learner):
         return self.pacing.regularizer != "none"
 
     @property
+    def uses_agreement(self) -> bool:
+        """True if pacing goes by agreement."""
+        return self.pacing.loss == "agreement"
+
+    @property
     def uses_gpu(self) -> bool:
         """True if codes and dictionaries are learned on a GPU."""
         return self.device != "cpu"
@@ -175,7 +183,10 @@ class CPRL(Learner):
         """Bytes that `fit` needs at most, for features and codes."""
         n_atoms = self._settled_atoms(min(n_sketches, n_images))
         sketch, image = (m + n_atoms for m in dimensions)
-        return training_memory(n_sketches * sketch + n_images * image)
+        needed = training_memory(n_sketches * sketch + n_images * image)
+        if self.uses_agreement:
+            needed += agreement_memory(n_sketches, n_images, dimensions)
+        return needed
 
     def fit(
         self,
@@ -190,6 +201,7 @@ class CPRL(Learner):
         start: CPRL | None = None,
         callback: Callable[[Round], object] | None = None,
         resume_from: Mapping[str, Any] | None = None,
+        agreement: Agreement | None = None,
     ) -> Self:
         """Learn both dictionaries.
 
@@ -217,12 +229,15 @@ class CPRL(Learner):
         resume_from : dict of str to array, optional
             What `Round.to_arrays` returned during a training with the same data and options:
             training goes on from there and ends with the bytes of one that was not interrupted.
+        agreement : Agreement, optional
+            How well the samples agree, for ``pacing.loss`` 'agreement'; judged here if None.
 
         Raises
         ------
         InputError
             For what `cppcl.learning.training_data.TrainingData` refuses, rows that are all alike,
-            no link at all, a `start` that does not fit, or the state of another training.
+            no link at all, a `start` that does not fit, or the state of another training; for
+            given links with ``pacing.loss`` 'agreement', which judges labels.
         """
         data = TrainingData.checked(
             (sketch_features, image_features),
@@ -240,8 +255,17 @@ class CPRL(Learner):
             for modality, F in zip(MODALITIES, data.features, strict=True)
         )
         features = sketches, images
+        judged = self._agreement(data, agreement)
+        members = None if judged is None else judged.members
         laplacian = self.graph.laplacian(data, features, self.printed)
+        start_graph = laplacian
+        if members is not None:
+            start_graph = self.graph.laplacian(data, features, self.printed, members)
         rng = np.random.default_rng(self.seed)
+        weights = None
+        if judged is not None:
+            of_sketches, of_images = (p.astype(data.dtype) for p in judged.probabilities)
+            weights = of_sketches, of_images
         if resume_from is not None:
             dictionaries = [np.zeros((n_atoms, F.shape[1]), dtype=F.dtype) for F in features]
         elif start is not None:
@@ -249,7 +273,7 @@ class CPRL(Learner):
         else:
             dictionaries = initial_dictionaries(
                 features,
-                laplacian,
+                start_graph,
                 n_atoms,
                 alpha=self.alpha,
                 initialization=self.initialization.dictionaries,
@@ -258,6 +282,7 @@ class CPRL(Learner):
                 rng=rng,
                 code_solver=self.coding.code_solver,
                 device=self.device,
+                weights=weights if members is None else None,
             )
         training = Alternation(
             features,
@@ -272,19 +297,30 @@ class CPRL(Learner):
             printed=self.printed,
             code_solver=self.coding.code_solver,
             device=self.device,
+            odds=None if weights is None else 1 / np.concatenate(weights) - 1,
+            right_share=1.0 if judged is None else judged.right_share,
         )
 
         @cache
         def fingerprint() -> bytes:
             options = repr((self.version, self.options()))
             first = [] if start is None else [start.sketch_dictionary_, start.image_dictionary_]
-            return digest_of(data.digest(), options.encode(), *(D.tobytes() for D in first))
+            given = [*first, *(weights or ())]
+            return digest_of(data.digest(), options.encode(), *(D.tobytes() for D in given))
 
         if resume_from is not None:
             resume(training, resume_from, fingerprint())
         history = training.run(rng, callback and pass_rounds(callback, fingerprint))
         arrays = training.learned()
-        arrays |= coding.learned(features, arrays, laplacian, data.labels, self.alpha)
+        arrays |= coding.learned(
+            features, arrays, laplacian, data.labels, self.alpha, weights, members
+        )
+        if judged is not None:
+            arrays |= {
+                "sketch_probability": judged.sketch_probability,
+                "image_probability": judged.image_probability,
+                "right_share": np.array([judged.right_share]),
+            }
         self._keep(arrays, preparations, history)
         return self
 
@@ -341,6 +377,29 @@ class CPRL(Learner):
     def image_pacing_rounds_(self) -> NDArray[np.float32]:
         """Pacing variables of the training images after each round, (rounds, L)."""
         return self._fitted("image_pacing_rounds")
+
+    @property
+    def right_share_(self) -> float:
+        """Estimated share of right samples, with ``pacing.loss`` 'agreement'."""
+        return float(self._fitted("right_share")[0])
+
+    def _agreement(self, data: TrainingData, given: Agreement | None) -> Agreement | None:
+        if not self.uses_agreement:
+            return None
+        if data.links is not None:
+            raise InputError(
+                "pacing.loss='agreement' judges labels, not given links; use 'reconstruction'"
+            )
+        if given is None:
+            return remembered_agreement(data.features, data.labels, seed=self.seed)
+        for modality, F in zip(MODALITIES, data.features, strict=True):
+            n = len(getattr(given, modality))
+            if n != len(F):
+                raise InputError(
+                    f"agreement is of {n} {modality} samples, but {modality}_features has "
+                    f"{len(F)} rows"
+                )
+        return given
 
     def _code(self, modality: Modality, prepared: Floating) -> Floating:
         coding = self.coding.settled_by(self._arrays)

@@ -37,6 +37,11 @@ class BaseMethod:
         return MODALITIES if self.uses_curricula else ()
 
     @property
+    def uses_agreement(self) -> bool:
+        """True if `fit` weighs samples by agreement; here false."""
+        return False
+
+    @property
     def paces(self) -> bool:
         """True if `fit` takes up some samples before others; here false."""
         return False

@@ -17,7 +17,13 @@ from cppcl.errors import InputError
 from cppcl.learning.affinity import within_weights
 from cppcl.learning.estimator import Estimator
 from cppcl.learning.graph import Laplacian
-from cppcl.learning.soft_links import group_codes, linear_prediction, soft_targets
+from cppcl.learning.graph import Normalize as LinkScale
+from cppcl.learning.soft_links import (
+    expected_group_codes,
+    group_codes,
+    linear_prediction,
+    soft_targets,
+)
 from cppcl.learning.training_data import TrainingData
 from cppcl.modality import MODALITIES, Modality
 from cppcl.optim.codes import CodeSolver, encode
@@ -91,8 +97,12 @@ class Graph(Estimator):
         data: TrainingData,
         features: tuple[Floating, Floating],
         printed: Collection[Printed] = (),
+        members: tuple[Any, Any] | None = None,
     ) -> Laplacian:
-        """Graph over training samples, whose prepared features weigh links within a modality."""
+        """Graph over training samples, whose prepared features weigh links within a modality.
+
+        Members, the probability of each class of every sample, replace the labels.
+        """
         within = [
             within_weights(
                 F,
@@ -103,7 +113,8 @@ class Graph(Estimator):
             )
             for F, labels in zip(features, data.labels, strict=True)
         ]
-        return data.laplacian("none" if "unscaled_graph" in printed else self.normalize, within)
+        normalize: LinkScale = "none" if "unscaled_graph" in printed else self.normalize
+        return data.laplacian(normalize, within, members)
 
 
 @dataclass(kw_only=True, repr=False)
@@ -226,9 +237,13 @@ class Coding(Estimator):
         laplacian: Laplacian,
         labels: tuple[NDArray[np.int64], NDArray[np.int64]],
         alpha: float,
+        weights: tuple[Floating, Floating] | None = None,
+        members: tuple[Any, Any] | None = None,
     ) -> dict[str, NDArray[Any]]:
         """What coding needs of the training samples, beside the dictionaries.
 
+        Weights are those of samples in the means of their groups, members the probability of
+        each group, which replaces the labels.
         Options must be settled. There are ``*_group_codes`` (G, N) with soft links to groups,
         ``code_prediction`` (N, N) with linear ones, and ``*_code_mean`` (N,) where codes are
         centred.
@@ -244,7 +259,12 @@ class Coding(Estimator):
                 stacked = np.concatenate([sketches, images])
                 arrays["code_prediction"] = linear_prediction(stacked, laplacian)
             else:
-                means = group_codes((sketches, images), labels)
+                alone = sketches, images
+                means = (
+                    group_codes(alone, labels, weights)
+                    if members is None
+                    else expected_group_codes(alone, labels, members)
+                )
                 arrays |= {f"{m}_group_codes": C for m, C in zip(MODALITIES, means, strict=True)}
         if self.center_codes:
             for m, F in pairs:

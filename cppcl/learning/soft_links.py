@@ -20,7 +20,9 @@ PREDICTION_RIDGE = 0.1
 
 
 def group_codes(
-    codes: tuple[Floating, Floating], labels: tuple[Labels, Labels]
+    codes: tuple[Floating, Floating],
+    labels: tuple[Labels, Labels],
+    weights: tuple[Floating, Floating] | None = None,
 ) -> tuple[Floating, Floating]:
     """Mean codes of every group that occurs in both modalities, (G, N) for each modality.
 
@@ -30,23 +32,50 @@ def group_codes(
         Codes of the training samples.
     labels : pair of ndarray, (n_k,) int64
         Numbers of their groups, shared by the modalities.
+    weights : pair of ndarray, (n_k,), optional
+        Weights of the samples in these means, positive.
     """
     shared = np.intersect1d(*labels)
+    counts = weights or tuple(np.ones(len(numbers)) for numbers in labels)
     sketches, images = (
-        _means(of_side, numbers, shared) for of_side, numbers in zip(codes, labels, strict=True)
+        _means(of_side, numbers, shared, of_samples)
+        for of_side, numbers, of_samples in zip(codes, labels, counts, strict=True)
     )
     return sketches, images
 
 
-def _means(codes: Floating, labels: Labels, groups: Labels) -> Floating:
+def _means(codes: Floating, labels: Labels, groups: Labels, weights: Floating) -> Floating:
     from scipy.sparse import csr_array
 
     taken = np.flatnonzero(np.isin(labels, groups))
-    group = np.searchsorted(groups, labels[taken])
-    counts = np.bincount(group, minlength=len(groups))
-    shares = csr_array((1 / counts[group], (group, taken)), shape=(len(groups), len(codes)))
+    group, weights = np.searchsorted(groups, labels[taken]), weights[taken]
+    sums = np.bincount(group, weights, minlength=len(groups))
+    shares = csr_array((weights / sums[group], (group, taken)), shape=(len(groups), len(codes)))
     means: Floating = (shares @ codes.astype(np.float64)).astype(codes.dtype)
     return means
+
+
+def expected_group_codes(
+    codes: tuple[Floating, Floating], labels: tuple[Labels, Labels], members: tuple[Any, Any]
+) -> tuple[Floating, Floating]:
+    """Mean codes of the groups where members are uncertain, (G, N) for each modality.
+
+    Parameters
+    ----------
+    codes : pair of ndarray, (n_k, N)
+        Codes of the training samples.
+    labels : pair of ndarray, (n_k,) int64
+        Numbers of their groups, as they are given; means are of those in both modalities.
+    members : pair of sparse array, (n_k, G)
+        Probability that a sample is of each group.
+    """
+    sums = [of_modality.sum(axis=0) for of_modality in members]
+    shared = np.intersect1d(*labels)
+    sketches, images = (
+        ((of_modality.T @ C.astype(np.float64))[shared] / total[shared, None]).astype(C.dtype)
+        for C, of_modality, total in zip(codes, members, sums, strict=True)
+    )
+    return sketches, images
 
 
 def soft_targets(

@@ -139,10 +139,20 @@ class TrainingData:
         n_features = min(int(F.shape[1]) for F in self.features)
         return max(min(linked // 2, n_features // 3), min(linked, 16))
 
-    def laplacian(self, normalize: Normalize, within: Sequence[Any] = (None, None)) -> Laplacian:
-        """Graph by labels or by links, with these weights within either modality."""
+    def laplacian(
+        self,
+        normalize: Normalize,
+        within: Sequence[Any] = (None, None),
+        members: tuple[Any, Any] | None = None,
+    ) -> Laplacian:
+        """Graph by labels or by links, with these weights within either modality.
+
+        Members (K, G) and (L, G), the probability of each class, replace labels that are certain.
+        """
         sketches, images = within
         rest: Any = {"normalize": normalize, "within": (sketches, images), "dtype": self.dtype}
+        if members is not None:
+            return Laplacian(*members, **rest)
         if self.links is None:
             return Laplacian.from_labels(*self.labels, **rest)
         return Laplacian.from_links(self.links, **rest)

@@ -24,10 +24,12 @@ from cppcl.optim.dictionary import (
 from cppcl.optim.dictionary_dual import update_dictionary_dual
 from cppcl.optim.pacing.options import Pacing
 from cppcl.optim.pacing.problem import PacingProblem
-from cppcl.optim.pacing.schedule import SelfPacing
+from cppcl.optim.pacing.schedule import SELECTED, SelfPacing
 from cppcl.optim.printed import Printed
 from cppcl.optim.terms import CodeBlock, GraphTerm, L1Weight, Reconstruction, Sparsity, Term
 
+ODDS_WEIGHT = 3.0
+"""Weight of the odds that a sample is wrong, against its reconstruction."""
 NO_REPLACEMENT = 10
 """Last rounds, in which unused atoms are left alone."""
 
@@ -58,6 +60,10 @@ class Alternation:
         Forms that the paper prints, which take the place of ours.
     code_solver, device
         As in `cppcl.optim.codes.update_codes`.
+    odds : (n,) array, optional
+        Odds that each sample is wrong, which become a part of its loss.
+    right_share : float, default 1
+        Share of the samples that are right.
     """
 
     features: tuple[NDArray[Any], NDArray[Any]]
@@ -72,7 +78,10 @@ class Alternation:
     printed: Collection[Printed] = ()
     code_solver: CodeSolver = "coordinate"
     device: str = "cpu"
+    odds: NDArray[Any] | None = None
+    right_share: float = 1.0
     codes: NDArray[Any] = field(init=False)
+    disagreement: NDArray[Any] | None = field(init=False, default=None)
     pacing: SelfPacing = field(init=False)
     history: list[dict[str, float]] = field(init=False, default_factory=list)
     pacing_rounds: list[NDArray[np.float32]] = field(init=False, default_factory=list)
@@ -95,6 +104,7 @@ class Alternation:
             curricula=self.curricula,
             laplacian=self.laplacian,
             beta=self.beta,
+            right_share=self.right_share,
         )
         self.pacing.v = np.ones(shape[0], dtype=dtype)
 
@@ -150,7 +160,26 @@ class Alternation:
         losses = self.reconstruction().losses(codes)
         if self.l1_weight == "v2":
             losses += self.alpha * np.abs(codes).sum(axis=1)
+        if self.disagreement is not None:
+            losses += self.disagreement
         return losses
+
+    def scale_disagreement(self) -> None:
+        """Bring the odds that samples are wrong to the scale of their reconstruction.
+
+        Were they not weighed by `ODDS_WEIGHT`, ``v_p`` would be the probability that sample p is
+        right, where its reconstruction costs nothing, at the gamma that selects a sample of median
+        loss.
+        """
+        if self.odds is None:
+            return
+        selected = SELECTED[self.pacing_options.regularizer]
+        median = float(np.median(self.pacing_losses()))
+        # v = gamma / (gamma + 2 l) of B, and gamma / 2 l of A, is `selected` at twice this.
+        half = median * (
+            selected / (1 - selected) if self.pacing_options.regularizer == "B" else 1
+        )
+        self.disagreement = (ODDS_WEIGHT * half * self.odds).astype(self.codes.dtype)
 
     def pacing_problem(self) -> PacingProblem:
         """Objective as a function of the pacing variables."""
@@ -172,6 +201,8 @@ class Alternation:
         total = sum(term.value(self.codes, self.v) for term in self.terms())
         if self.pacing_options.regularizer != "none":
             total += self.pacing.penalty()
+        if self.disagreement is not None:
+            total += float(self.v.astype(np.float64) ** 2 @ self.disagreement)
         return total
 
     def reconstruction_objective(self) -> float:
@@ -253,6 +284,7 @@ class Alternation:
             rng.bit_generator.state = self._rng_state
         if not self.history:
             self.codes = self._updated_codes(self.code_problem(graph=False))
+            self.scale_disagreement()
         while self.round_number < self.n_rounds and not self._finished:
             self.step_pacing()
             self.step_codes()
@@ -295,6 +327,7 @@ class Alternation:
                 f"{modality}_dictionary": D
                 for modality, D in zip(MODALITIES, self.dictionaries, strict=True)
             },
+            **({} if self.disagreement is None else {"disagreement": self.disagreement}),
             "gamma": np.array([self.pacing.gamma]),
             "rounds_selected": np.array([self.pacing.rounds_selected]),
             "finished": np.array([self._finished]),
@@ -311,6 +344,8 @@ class Alternation:
             For arrays of another shape than the data and options need, or missing ones.
         """
         wanted: dict[str, tuple[int, ...]] = {"codes": self.codes.shape, "v": self.v.shape}
+        if self.odds is not None:
+            wanted["disagreement"] = self.v.shape
         for modality, D in zip(MODALITIES, self.dictionaries, strict=True):
             wanted[f"{modality}_dictionary"] = D.shape
         for name, shape in wanted.items():
@@ -321,6 +356,7 @@ class Alternation:
                     f"options need {shape}; resume with the same ones, or start anew"
                 )
         self.codes, self.pacing.v = arrays["codes"], arrays["v"]
+        self.disagreement = arrays.get("disagreement")
         self.dictionaries = [arrays[f"{modality}_dictionary"] for modality in MODALITIES]
         self.pacing.gamma = float(arrays["gamma"][0])
         self.pacing.rounds_selected = int(arrays["rounds_selected"][0])

@@ -36,6 +36,7 @@ def initial_dictionaries(
     rng: np.random.Generator,
     code_solver: CodeSolver = "coordinate",
     device: str = "cpu",
+    weights: tuple[NDArray[Any], NDArray[Any]] | None = None,
 ) -> list[NDArray[Any]]:
     """Learn a dictionary of each modality to start training from.
 
@@ -59,6 +60,9 @@ def initial_dictionaries(
         Source of the draws.
     code_solver, device
         As in `cppcl.optim.codes.update_codes`.
+    weights : pair of (n_k,) arrays, optional
+        Weight of each sample, from 0 to 1, in the directions that correlate; other atoms start
+        from samples, or pairs, of at least half.
 
     Returns
     -------
@@ -76,15 +80,28 @@ def initial_dictionaries(
             raise InputError(
                 "atom_start='correlated' needs linked pairs; use dictionaries='joint'"
             )
+        if weights is not None:
+            features = tuple(map(_trusted, features, weights))  # type: ignore[assignment]
         alone = [[F[_some(len(F), n_atoms, rng)]] for F in features]
         started = [starting_atoms(views, n_atoms, start=start, rng=rng) for views in alone]
     else:
         sketches, images = laplacian.sample_pairs(rng)
+        if weights is not None:
+            sketches, images = (
+                _trusted(rows, weights[0][sketches] * weights[1][images])
+                for rows in (sketches, images)
+            )
         some = _some(len(sketches), n_atoms, rng)
         sketches, images = sketches[some], images[some]
         alone = [[features[0][sketches], features[1][images]]]
         if start == "correlated":
-            left, strengths, right = laplacian.correlated_directions(*features)
+            weighted = features
+            if weights is not None:
+                of_sketch, of_image = (
+                    F * w[:, None] for F, w in zip(features, weights, strict=True)
+                )
+                weighted = of_sketch, of_image
+            left, strengths, right = laplacian.correlated_directions(*weighted)
             # Coded with a large ridge, an atom's length is its weight in the cosine of codes.
             lengths = strengths / strengths.max()
             kept = lengths > 1e-5
@@ -104,6 +121,12 @@ def initial_dictionaries(
             device=device,
         )
     ]
+
+
+def _trusted(rows: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+    """Rows of a weight of at least half, or all where there are none."""
+    kept = weights >= 0.5
+    return rows[kept] if kept.any() else rows
 
 
 def _some(n: int, n_atoms: int, rng: np.random.Generator) -> Any:

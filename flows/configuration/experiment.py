@@ -57,6 +57,17 @@ def _check_amount(amount: int | float | None) -> int | float | None:
 Amount = Annotated[int | float | None, AfterValidator(_check_amount)]
 
 
+class NoiseOptions(Options):
+    """What is made wrong in training samples, by the seed of the split; the test stays clean."""
+
+    wrong_labels: float = Field(
+        0.0, ge=0, lt=1, description="Share of training samples that get another label"
+    )
+    wrong_pairs: float = Field(
+        0.0, ge=0, lt=1, description="Share of training images that exchange their instances"
+    )
+
+
 class SplitRule(Options):
     """Base of the options of every rule."""
 
@@ -66,10 +77,13 @@ class SplitRule(Options):
         description="Verdicts of cppcl audit, .csv: training samples that they call wrong are "
         "left out",
     )
+    noise: NoiseOptions = Field(
+        NoiseOptions(), description="What is made wrong in training samples"
+    )
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of the rule, beside the seed."""
-        return self.model_dump(exclude={"rule", "seeds", "audit"})
+        return self.model_dump(exclude={"rule", "seeds", "noise", "audit"})
 
 
 class InstanceSplit(SplitRule):
@@ -218,6 +232,24 @@ class Protocol(Options):
         """Refuse published scores of methods that are not here."""
         if self.published:
             self.published.check_methods(self.methods)
+        return self
+
+    @model_validator(mode="after")
+    def check_noise(self) -> Self:
+        """Refuse noise in what training does not go by, and searches that know the truth."""
+        wrong, other = ("wrong_pairs", "wrong_labels")
+        if self.target == "labels":
+            wrong, other = other, wrong
+        if getattr(self.split.noise, other):
+            raise ValueError(
+                f"split.noise.{other}: training goes by {self.target} here; use {wrong}"
+            )
+        for name, options in self.methods.items():
+            if options.only_right and (options.tune or options.answers):
+                raise ValueError(
+                    f"methods.{name}: only_right is a bound that no real data allow; it takes "
+                    "answers: false and no tune"
+                )
         return self
 
     @model_validator(mode="after")

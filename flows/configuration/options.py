@@ -51,6 +51,14 @@ COMPARED: dict[str, Any] = {
         bool,
         Field(True, description="Whether it may answer searches, where tuning.choose is set"),
     ),
+    "only_right": (
+        bool,
+        Field(
+            False,
+            description="Train without the samples that split.noise made wrong: the most that "
+            "finding them could bring",
+        ),
+    ),
 }
 """Fields of a method, beside the arguments of its constructor and its grid."""
 

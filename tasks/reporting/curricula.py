@@ -12,7 +12,7 @@ from cppcl.modality import MODALITIES, Modality
 from cppcl.report.curricula import CurriculumResult, ScoredPicture, count_pairs
 from storage import Reference, Store
 from tasks.lineage import by_modality
-from tasks.samples import open_pictures, open_split, targets, training_rows
+from tasks.samples import given_targets, open_pictures, open_split, training_rows
 from tasks.stages.build_curricula import options_of, scores_of
 
 N_SHOWN = 6
@@ -47,7 +47,9 @@ def curriculum_results(
         reference = used[modality]
         rows = training_rows(rows_of, modality)
         scores = scores_of(store, reference, modality)[rows]
-        labels = targets(samples, modality, parameters["target"], rows)
+        labels = given_targets(
+            store, artifact.inputs["split"], samples, modality, parameters["target"], rows
+        )
         known = np.flatnonzero(~np.isnan(scores))
         order = known[np.argsort(scores[known], kind="stable")]
         read = reader(modality)

@@ -69,6 +69,7 @@ def pacing_result(
         split=lineage.split,
         features=lineage.features,
         target=target,
+        only_right=bool(model.parameters.get("only_right")),
     )
     table = open_pictures(store, lineage.table).table
     # Scores are known as well where this method was trained without its curricula.

@@ -21,7 +21,14 @@ from cppcl.features import EXTRACTORS
 from cppcl.modality import MODALITIES, Modality
 from storage import Recipe, Reference, Store, Writer
 from tasks.progress import log
-from tasks.samples import Target, open_pictures, open_split, targets, training_rows, usable_rows
+from tasks.samples import (
+    Target,
+    given_targets,
+    open_pictures,
+    open_split,
+    training_rows,
+    usable_rows,
+)
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
@@ -99,7 +106,7 @@ def curricula_of_split(
             scores = scores_of(store, reference, modality)[rows]
             of_modality = samples.column("ids", modality)
             ids = [of_modality[row] for row in rows]
-            classes = targets(samples, modality, target, rows)
+            classes = given_targets(store, split, samples, modality, target, rows)
             own = options_of(modality, options)
             given = None
             if own.get("source") == "simulated":

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from cppcl.audit.leaving_out import without_wrong
 from cppcl.audit.verdicts import read_verdict_file
@@ -16,13 +18,14 @@ from cppcl.datasets.splits import (
     counted_split,
     instance_split,
     named_split,
+    noisy_targets,
     split_text,
     transfer_split,
     unseen_split,
 )
 from storage import Recipe, Reference, Writer
 from tasks.progress import log
-from tasks.samples import SPLIT_PARTS, open_pictures
+from tasks.samples import GIVEN, SPLIT_PARTS, open_pictures
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
@@ -44,16 +47,23 @@ def split_table(
     rule: str,
     options: dict[str, Any],
     seed: int,
+    noise: Mapping[str, float] | None = None,
     audit: Path | None = None,
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the split of a sample table by one rule and seed.
+
+    With noise, arguments of `cppcl.datasets.splits.noise.noisy_targets`, what training rows are
+    said to be is stored beside it; the truth is in the table.
 
     Training samples that a file of verdicts, ``audit``, calls wrong are left out. It takes part in
     the key by its content.
     """
     store = workspace.store
     parameters = {"rule": rule, "seed": seed, **options}
+    wrong = {name: share for name, share in (noise or {}).items() if share}
+    if wrong:
+        parameters["noise"] = wrong
     if rule == "file":
         # What the file says counts, not where it lies.
         text = split_text(options["path"], seed)
@@ -66,12 +76,18 @@ def split_table(
     def create(writer: Writer) -> None:
         samples = open_pictures(store, table).table
         split = RULES[rule](samples, seed=seed, **options)
+        given = noisy_targets(samples, split, seed=seed, **wrong)
         if audit:
             whole, split = split, without_wrong(split, samples, verdicts)
             before, after = (s.train_sketches.size + s.train_images.size for s in (whole, split))
             log(f"{audit}: {before - after} of {before} training samples are left out as wrong")
+            for name in given:
+                part = "train_sketches" if name.startswith("sketch") else "train_images"
+                given[name] = given[name][np.isin(getattr(whole, part), getattr(split, part))]
         for part in SPLIT_PARTS:
             writer.put_array(part, getattr(split, part))
+        for name, rows in given.items():
+            writer.put_array(GIVEN + name, rows)
 
     return produce(store, recipe, create, mode=mode, label=f"{rule}, seed {seed}")
 

@@ -34,6 +34,7 @@ def training_recipe(
     options: dict[str, Any],
     target: Target,
     tuning: Reference | None = None,
+    only_right: bool = False,
 ) -> Recipe:
     """What a trained method is made from.
 
@@ -51,6 +52,8 @@ def training_recipe(
         What relevance goes by.
     tuning : Reference or None
         The `tune` artifact that options come from, if any.
+    only_right : bool
+        Train on samples that are right alone; see `tasks.samples.training_samples`.
     """
     inputs = {
         "table": table,
@@ -63,12 +66,10 @@ def training_recipe(
         inputs["curricula"] = curricula
     if tuning is not None:
         inputs["tuning"] = tuning
-    return Recipe(
-        "train",
-        f"{VERSION}.{made.version}",
-        {"method": method, "options": options, "target": target},
-        inputs,
-    )
+    parameters = {"method": method, "options": options, "target": target}
+    if only_right:
+        parameters["only_right"] = True
+    return Recipe("train", f"{VERSION}.{made.version}", parameters, inputs)
 
 
 def train_method(
@@ -186,6 +187,7 @@ def training_of(store: Store, recipe: Recipe, label: str) -> Training:
         },
         target=parameters["target"],
         at_least_one=not constructed(recipe).learns,
+        only_right=bool(parameters.get("only_right")),
     )
     return Training(recipe, samples, label)
 

@@ -1,6 +1,7 @@
 """Splits into training and test samples: seeded rules, and published files."""
 
 from cppcl.datasets.splits.counted import counted_split, unseen_split
+from cppcl.datasets.splits.noise import noisy_targets
 from cppcl.datasets.splits.published import (
     named_split,
     published_names,
@@ -25,6 +26,7 @@ __all__ = [
     "counted_split",
     "instance_split",
     "named_split",
+    "noisy_targets",
     "published_names",
     "published_split",
     "published_text",

@@ -13,6 +13,8 @@ from cppcl.validation import check_choice, check_flag, check_number
 
 Regularizer = Literal["B", "A", "none"]
 """Self-paced regulariser of the paper, or none (every sample counts fully)."""
+Loss = Literal["reconstruction", "agreement"]
+"""What makes a sample hard: its reconstruction, or also that it seems to be tied wrongly."""
 Coupling = Literal["trace", "none"]
 """How the graph acts on the pacing variables: by its trace term, or not at all."""
 Selection = Literal["relaxed", "binary"]
@@ -31,6 +33,10 @@ class Pacing(Estimator):
     ----------
     regularizer : {'B', 'A', 'none'}, default 'B'
         Self-paced regulariser; 'none' lets every sample count fully (V = I).
+    loss : {'reconstruction', 'agreement'}, default 'reconstruction'
+        Loss by which samples are easy or hard. 'agreement' adds the odds that a sample is wrong,
+        as models that have not seen it judge its partner or its label
+        (`cppcl.learning.agreement`); gamma then ends at the share of samples that are right.
     gamma0 : float, optional
         First gamma, the age of the learner; half the median loss where None.
     eta : float, default 1.3
@@ -56,6 +62,7 @@ class Pacing(Estimator):
     """
 
     regularizer: Regularizer = "B"
+    loss: Loss = "reconstruction"
     gamma0: float | None = None
     eta: float = 1.3
     stop_when_selected: bool = True
@@ -67,6 +74,7 @@ class Pacing(Estimator):
 
     def __post_init__(self) -> None:
         check_choice("regularizer", self.regularizer, Regularizer)
+        check_choice("loss", self.loss, Loss)
         if self.gamma0 is not None:
             hint = ", or None for half the median loss; regularizer='none' switches pacing off"
             check_number("gamma0", self.gamma0, above=0, why=hint)
@@ -78,6 +86,10 @@ class Pacing(Estimator):
         check_choice("selection", self.selection, Selection)
         check_choice("qp_solver", self.qp_solver, PacingSolver)
         check_selection(self.selection, self.regularizer)
+        if self.loss == "agreement" and self.regularizer == "none":
+            raise InputError(
+                "loss='agreement' is of pacing, which regularizer='none' switches off; use 'B'"
+            )
 
     def check_printed(self, printed: Collection[Printed]) -> None:
         """Refuse printed forms that have no meaning with these options."""

@@ -60,8 +60,11 @@ class SelfPacing:
         Graph over the samples; `step` then takes the codes that it compares.
     beta : float, default 1
         Weight of the graph.
+    right_share : float, default 1
+        Share of the samples that are to be selected in the end. Below 1, gamma grows until the
+        mean pacing variable has come as near to it as it must come to 1 for every sample.
     final_rounds : int, default 5
-        Rounds at constant gamma once every sample is selected.
+        Rounds at constant gamma once every sample, or this share, is selected.
 
     Attributes
     ----------
@@ -85,6 +88,7 @@ class SelfPacing:
     curricula: Sequence[Curriculum | None] = ()
     laplacian: Laplacian | None = None
     beta: float = 1.0
+    right_share: float = 1.0
     final_rounds: int = 5
     v: NDArray[Any] = field(init=False)
     gamma: float | None = field(init=False, default=None)
@@ -129,7 +133,8 @@ class SelfPacing:
         regularizer = self.options.regularizer
         if regularizer == "none" or self.gamma is None:
             return False
-        if float(self.v.min()) > SELECTED[regularizer]:
+        selected = self.v.min() if self.right_share == 1 else self.v.mean() / self.right_share
+        if float(selected) > SELECTED[regularizer]:
             self.rounds_selected += 1
         elif not self.rounds_selected:
             self.gamma *= self.options.eta

@@ -123,7 +123,7 @@ def test_links_are_all_pairs_of_equal_targets():
 
 def test_refusals():
     sketches, images, names, partner, _ = pairs(30)
-    with pytest.raises(InputError, match="n_folds=20, but there are 30 targets"):
+    with pytest.raises(InputError, match="n_folds=20, but there are 30 pairs"):
         agreement(sketches, images, names, partner, n_folds=20)
     with pytest.raises(InputError, match="share no value"):
         agreement(sketches, images, names, partner + 100, kind="pairs")
