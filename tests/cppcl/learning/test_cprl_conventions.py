@@ -141,6 +141,7 @@ def test_everything_that_is_learned_has_a_name_that_says_so():
     assert unfitted | {"history_"} == {
         "history_",
         "n_atoms_",
+        "right_share_",
         "soft_links_",
         "sketch_dictionary_",
         "image_dictionary_",
