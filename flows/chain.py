@@ -181,7 +181,7 @@ class Chain:
             options=protocol.split.arguments(),
             seed=seed,
             audit=protocol.split.audit,
-            noise=protocol.split.noise.model_dump(),
+            noise=protocol.noise,
         )
 
     def extract_splits(self, table: Reference, splits: list[ProtocolSplit]) -> list[Extracted]:

@@ -193,6 +193,8 @@ class ProtocolResult:
         Of the modalities of one split, where methods were trained with any.
     pacing : MethodPacing, optional
         Of the first method that paces.
+    noise : dict of str to float
+        Share of training samples that is wrong, by what is; see `cppcl.report.noise`.
     choice : str
         Which method answers, and by which score, where validation chose it.
     """
@@ -207,6 +209,7 @@ class ProtocolResult:
     curricula: Sequence[CurriculumResult] = ()
     pacing: MethodPacing | None = None
     choice: str = ""
+    noise: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.methods:

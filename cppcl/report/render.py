@@ -10,6 +10,7 @@ import numpy as np
 from cppcl.report import comparisons, figures, tables
 from cppcl.report.curricula import render_curricula
 from cppcl.report.data import LearnedFeatures, ProtocolResult, ReportData, ResultGrid
+from cppcl.report.noise import noise_curves
 from cppcl.report.pacing import render_pacing
 from cppcl.report.thumbnails import png_uri, smaller_png, thumbnail_uri
 from cppcl.report.writing import render_page
@@ -34,7 +35,8 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         ``easiness_<protocol>.png`` where there is something to show, and
         ``pacing_<protocol>.csv`` and ``pacing_by_easiness_<protocol>.png`` where the pacing of
         every round is known; and ``learned_<key>.png`` of each `learn` artifact that has a
-        picture. The same data give the same bytes with the same library versions.
+        picture; and ``noise_<kind>.png`` where protocols differ in how much of their training is
+        wrong. The same data give the same bytes with the same library versions.
     """
     import yaml
 
@@ -52,6 +54,11 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         if protocol.pacing:
             sections[-1]["pacing"], beside = render_pacing(protocol.pacing, protocol.name, name)
             written |= beside
+    noise = []
+    for number, curve in enumerate(noise_curves(data.protocols)):
+        kind = curve.kind.replace("_", "-") + (f"-{number}" if number else "")
+        written[f"noise_{kind}.png"] = drawing = curve.picture()
+        noise.append((curve, png_uri(drawing)))
     drawn = [(learned, learned.picture) for learned in data.learned if learned.picture]
     written |= {f"learned_{_key(learned)}.png": picture for learned, picture in drawn}
     configuration = yaml.safe_dump(
@@ -61,6 +68,7 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         "report.html",
         data=data,
         sections=sections,
+        noise=noise,
         configuration=configuration,
         # One stands for those of the other splits, which are files beside the page.
         drawings=[(learned, png_uri(smaller_png(picture))) for learned, picture in drawn[:1]],

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from cppcl.modality import MODALITIES, Modality
 from cppcl.pictures.decoding import read_sample
@@ -26,12 +27,13 @@ from cppcl.report import (
 )
 from cppcl.report import render_report as render
 from cppcl.report.comparisons import choice_text
+from cppcl.report.noise import AUC, SHARE
 from cppcl.retrieval.exact import nearest
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.lineage import Lineage, everything_behind, first_curricula
 from tasks.reporting.curricula import Reader, curriculum_results
 from tasks.reporting.pacing import pacing_result
-from tasks.samples import Pictures, Target, open_pictures
+from tasks.samples import Pictures, Target, open_pictures, training_samples
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.stages.evaluate import open_evaluation, open_test_set
 from tasks.stages.extract import PART, one_colour_remark, zero_rows_remark
@@ -39,7 +41,7 @@ from tasks.stages.learn import CAPTION, DRAWING, remarks_on
 from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
 
-VERSION = "9"
+VERSION = "10"
 LIBRARIES = ("cppcl", "numpy", "scipy", "torch", "zarr", "dask", "prefect", "scikit-image")
 
 Scores = dict[str, dict[str, list[Reference]]]
@@ -177,6 +179,8 @@ def protocol_scores(
         }
     split, published = options["split"], options["published"]
     by_instance = split["rule"] == "instance" or split.get("target") == "groups"
+    wrong = "wrong_pairs" if by_instance else "wrong_labels"
+    share = split.get("noise", {}).get(wrong, 0.0)
     return ProtocolResult(
         name=name,
         description=options["description"],
@@ -184,6 +188,7 @@ def protocol_scores(
         methods=results,
         main_score="rank_1" if by_instance else "map",
         published=PublishedScores(**published) if published else None,
+        noise={wrong: share} if share else {},
     )
 
 
@@ -196,7 +201,44 @@ def training_of(store: Store, evaluations: list[Reference]) -> dict[str, float]:
         if all(name in model.names for model in models):
             largest = [float(model.array(name).max()) for model in models]
             found[f"sd of v, {modality}"] = float(np.mean(largest))
+    if all("model.right_share" in model.names for model in models):
+        found[SHARE] = float(np.mean([model.array("model.right_share")[0] for model in models]))
+    areas = [told_apart(store, evaluation) for evaluation in evaluations]
+    if areas and not any(area is None for area in areas):
+        found[AUC] = float(np.mean([area for area in areas if area is not None]))
     return found
+
+
+def told_apart(store: Store, evaluation: Reference) -> float | None:
+    """Area under the curve by which pacing variables tell wrong training samples from right ones.
+
+    None where nothing is wrong, or the method does not pace.
+    """
+    lineage = Lineage.of_evaluation(store, evaluation)
+    model = lineage.training
+    names = [f"model.{modality}_pacing" for modality in MODALITIES]
+    if not set(names) <= set(model.names) or model.parameters.get("only_right"):
+        return None
+    target: Any = model.parameters["target"]
+    samples = training_samples(
+        store,
+        table=lineage.table,
+        split=lineage.split,
+        features=lineage.features,
+        target=target,
+    )
+    right = np.concatenate([of_modality.right for of_modality in samples])
+    v = np.concatenate([model.array(name) for name in names])
+    if target == "groups":
+        # Of a wrong pair both samples are.
+        lost = np.concatenate([s.labels[~s.right] for s in samples])
+        right &= ~np.isin(np.concatenate([s.labels for s in samples]), lost)
+    n_right, n_wrong = int(right.sum()), int((~right).sum())
+    if not n_right or not n_wrong or np.ptp(v) == 0:
+        return None
+    ranks = rankdata(v)
+    area = (ranks[right].sum() - n_right * (n_right + 1) / 2) / (n_right * n_wrong)
+    return float(area)
 
 
 def history_of(store: Store, evaluation: Reference) -> dict[str, NDArray[Any]]:

@@ -536,3 +536,13 @@ def test_another_split_rule_leaves_out_the_options_that_it_lacks():
         load_experiment("folder", ["split.rule=unseen", "n_labels=3"]).protocols["category"].split
     )
     assert (split.rule, split.n_labels, split.seeds) == ("unseen", 3, (0, 1, 2))
+
+
+def test_noise_is_set_for_every_split_and_counts_where_training_goes_by_it():
+    experiment = load_experiment("emoji", ["split.noise.wrong_pairs=0.4"])
+    found = {name: protocol.noise for name, protocol in experiment.protocols.items()}
+    assert found == {"instance": {"wrong_pairs": 0.4}, "category": {"wrong_labels": 0.0}}
+    with pytest.raises(InputError, match="wrong_pairs"):
+        load_experiment("emoji", ["split.noise.wrong_pairs=1.0"])
+    with pytest.raises(InputError, match="only_right is a bound"):
+        load_experiment("emoji", ["instance.methods.cprl.only_right=true"])
