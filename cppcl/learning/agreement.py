@@ -89,8 +89,7 @@ class Agreement:
             image_probability=self.image_probability[images],
             sketch_likeliest=self.sketch_likeliest[sketches],
             image_likeliest=self.image_likeliest[images],
-            members=self.members
-            and (self.members[0][sketches], self.members[1][images]),
+            members=self.members and (self.members[0][sketches], self.members[1][images]),
         )
 
     @property

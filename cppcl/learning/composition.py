@@ -360,11 +360,12 @@ class ComposedMethod(BaseMethod):
                     "occur in both modalities; use 0"
                 )
             codes, judged = (sketches, images), self._agreement
-            self._groups = list(
-                group_codes(codes, self._numbers, judged and judged.probabilities)
-                if judged is None or judged.members is None
-                else expected_group_codes(codes, self._numbers, judged.members)
-            )
+            if judged is not None and judged.members is not None:
+                means = expected_group_codes(codes, self._numbers, judged.members)
+            else:
+                weights = None if judged is None else judged.probabilities
+                means = group_codes(codes, self._numbers, weights)
+            self._groups = list(means)
             if self._uses_regression and not self._regressions:
                 self._regressions.append(self._regression(*self._numbers))
         rows = np.arange(len(sketches))

@@ -26,6 +26,7 @@ from tasks.samples import (
     given_targets,
     open_pictures,
     open_split,
+    targets,
     training_rows,
     usable_rows,
 )

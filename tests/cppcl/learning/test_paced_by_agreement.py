@@ -108,7 +108,8 @@ def test_spaces_judge_together(monkeypatch):
 
 def certain(n, weights):
     """Agreement of pairs of given probabilities."""
-    return Agreement("pairs", np.ones(n), np.ones(n), *weights, 0.5)
+    rows = np.arange(n)
+    return Agreement("pairs", np.ones(n), np.ones(n), *weights, 0.5, rows, rows)
 
 
 @pytest.mark.parametrize("method", ["ridge_cca", "class_cca"])
@@ -157,7 +158,9 @@ def test_expected_groups_are_those_of_labels_where_certain():
         for w, of_modality in zip(weights, labels, strict=True)
     )
     for found, expected in zip(
-        expected_group_codes(codes, members), group_codes(codes, labels, weights), strict=True
+        expected_group_codes(codes, labels, members),
+        group_codes(codes, labels, weights),
+        strict=True,
     ):
         np.testing.assert_allclose(found, expected)
     by_hand = np.average(codes[0][labels[0] == 1], axis=0, weights=weights[0][labels[0] == 1])
