@@ -16,6 +16,7 @@ import numpy.typing as npt
 from storage.blocks import METADATA, Layout, StoredArray, array_folder, raw_bytes
 from storage.errors import DamagedArtifactError
 from storage.files import check_name, read_checked, sha256_of_file, unseal
+from storage.form import check_manifest, check_run
 from storage.recipe import Recipe, Reference
 
 MANIFEST = "manifest.json"
@@ -54,17 +55,21 @@ class Artifact:
     def manifest(self) -> dict[str, Any]:
         """The content of ``manifest.json``; `DamagedArtifactError` if it is damaged."""
         manifest = unseal(self.path / MANIFEST, self.hint)
-        if Recipe.from_document(manifest).reference != self.reference:
-            raise DamagedArtifactError(
-                f"{self.path / MANIFEST} belongs to {Recipe.from_document(manifest).reference}, "
-                f"not to {self.reference}. {self.hint}"
-            )
+        try:
+            check_manifest(manifest, self.reference)
+        except ValueError as error:
+            raise DamagedArtifactError(f"{self.path / MANIFEST}: {error}. {self.hint}") from error
         return manifest
 
     @cached_property
     def run(self) -> dict[str, Any]:
         """The content of ``run.json``: start, seconds, peak memory, host, notes."""
-        return unseal(self.path / RUN, self.hint)
+        run = unseal(self.path / RUN, self.hint)
+        try:
+            check_run(run)
+        except ValueError as error:
+            raise DamagedArtifactError(f"{self.path / RUN}: {error}. {self.hint}") from error
+        return run
 
     @property
     def hint(self) -> str:

@@ -21,16 +21,25 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.errors import BlockError, DamagedArtifactError, StoreError
-from storage.files import check_name, check_regular, explained, is_damage, write_atomically
+from storage.files import check_name, explained, is_damage, read_regular, write_atomically
 
 METADATA = "zarr.json"
 DEFAULT_BLOCK_BYTES = 2**22
-_LARGEST_BLOCK_BYTES = 2**31 - 1  # what the codecs can take
+_LARGEST_BLOCK_BYTES = 2**28  # so that reading one is bounded in memory
+_MOST_BLOCKS = 2**20
+_LARGEST_METADATA = 2**20
 _ZSTD_LEVEL = 1
+_FRAME_BYTES = 2**10
 _READERS = 4
 _AHEAD_BYTES = 2**21
 _CODECS = ["bytes", "zstd", "crc32c"]
-_NO_ARRAY = (LookupError, ValueError, TypeError, AttributeError)
+_NO_ARRAY = (LookupError, ValueError, TypeError, AttributeError, RecursionError)
+_DTYPES = frozenset(f"{k}int{n}" for k in ("", "u") for n in (8, 16, 32, 64)) | {
+    "bool",
+    "float16",
+    "float32",
+    "float64",
+}
 
 
 @dataclass(frozen=True)
@@ -73,12 +82,28 @@ class Layout:
                 f"array {name!r}: rows_per_block is {rows_per_block}, of {row_bytes} bytes each; "
                 f"give at least 1 row and at most {_LARGEST_BLOCK_BYTES} bytes"
             )
-        return cls(extents, kind.name, rows_per_block)
+        layout = cls(extents, kind.name, rows_per_block)
+        if layout.n_blocks > _MOST_BLOCKS:
+            raise BlockError(
+                f"array {name!r} of shape {extents} has {layout.n_blocks} blocks of "
+                f"{rows_per_block} rows; use more rows, for at most {_MOST_BLOCKS} blocks"
+            )
+        return layout
 
     @classmethod
     def from_entry(cls, entry: Mapping[str, Any]) -> Layout:
-        """Return the layout in an array's entry of ``manifest.json``."""
-        return cls(tuple(entry["shape"]), entry["dtype"], entry["chunks"][0])
+        """Return the layout in an array's entry of ``manifest.json``.
+
+        Raises
+        ------
+        BlockError
+            It is none that `declare` returns.
+        """
+        shape, dtype, rows = tuple(entry["shape"]), entry["dtype"], entry["chunks"][0]
+        whole = all(type(extent) is int and 0 <= extent < 2**63 for extent in (*shape, rows))
+        if not whole or not rows or dtype not in _DTYPES:
+            raise BlockError(f"shape {shape} of {dtype!r} in blocks of {rows} rows is no layout")
+        return cls.declare("", shape, dtype, rows)
 
     @property
     def chunks(self) -> tuple[int, ...]:
@@ -171,8 +196,7 @@ class StoredArray:
         self._check_metadata()
         chunk, rows = self.folder / self.layout.chunk_name(block), self.layout.rows(block)
         try:
-            check_regular(chunk)
-            return _decoded(chunk.read_bytes(), self.layout)[: rows.stop - rows.start]
+            return _decoded(read_regular(chunk), self.layout)[: rows.stop - rows.start]
         except FileNotFoundError as error:
             raise DamagedArtifactError(
                 f"{self._place(block)}: {chunk} is missing. {self.hint}"
@@ -271,8 +295,7 @@ def _stored_layout(folder: Path) -> Layout:
     `_NO_ARRAY`
         Its metadata have another form.
     """
-    check_regular(folder / METADATA)
-    found = json.loads((folder / METADATA).read_bytes())
+    found = json.loads(read_regular(folder / METADATA, _LARGEST_METADATA))
     chunks = tuple(found["chunk_grid"]["configuration"]["chunk_shape"])
     layout = Layout(tuple(found["shape"]), np.dtype(found["data_type"]).name, chunks[0])
     codecs = [codec["name"] for codec in found["codecs"]]
@@ -302,8 +325,27 @@ def _decoded(data: bytes, layout: Layout) -> npt.NDArray[Any]:
     """Return the values in a chunk file."""
     from numcodecs import CRC32C, Zstd
 
-    raw = Zstd().decode(CRC32C().decode(data))
+    n_bytes = math.prod(layout.chunks) * np.dtype(layout.dtype).itemsize
+    if len(data) > 2 * n_bytes + _FRAME_BYTES:
+        raise ValueError(f"{len(data)} bytes for a block of {n_bytes}")
+    frame = CRC32C().decode(data)
+    if (declared := _content_size(frame)) != n_bytes:
+        raise ValueError(f"its values take {declared} bytes, not {n_bytes}")
+    raw = Zstd().decode(frame)
     return np.frombuffer(raw, np.dtype(layout.dtype).newbyteorder("<")).reshape(layout.chunks)
+
+
+def _content_size(frame: Any) -> int | None:
+    """Bytes that a Zstandard frame says that it decodes to; None where it does not say."""
+    data = bytes(memoryview(frame)[:18])
+    if len(data) < 6 or data[:4] != b"\x28\xb5\x2f\xfd":
+        return None
+    descriptor = data[4]
+    single = bool(descriptor & 0x20)
+    width = (int(single), 2, 4, 8)[descriptor >> 6]
+    start = 5 + (not single) + (0, 1, 2, 4)[descriptor & 3]
+    size = int.from_bytes(data[start : start + width], "little") + 256 * (width == 2)
+    return size if width else None
 
 
 def raw_bytes(values: npt.NDArray[Any]) -> memoryview:

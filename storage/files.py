@@ -24,6 +24,10 @@ from storage.errors import DamagedArtifactError, RecipeError, StoreAccessError
 from storage.recipe import plain
 
 TEMPORARY_SUFFIX = ".partial"
+LARGEST_FILE = 2**31
+"""Bytes of a file that is read at once."""
+LARGEST_SEALED = 2**27
+_MOST_PARTS = 2**21
 _SYNCING = 8
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _HINTS = {
@@ -103,7 +107,7 @@ def unseal(path: Path, hint: str) -> dict[str, Any]:
     DamagedArtifactError
         The file is missing, or any bit of it differs.
     """
-    return unsealed(read_checked(path, hint), str(path), hint)
+    return unsealed(read_checked(path, hint, LARGEST_SEALED), str(path), hint)
 
 
 def unsealed(data: bytes, place: str, hint: str) -> dict[str, Any]:
@@ -115,17 +119,19 @@ def unsealed(data: bytes, place: str, hint: str) -> dict[str, Any]:
         Any bit of it differs.
     """
     try:
+        if data.count(b"[") + data.count(b"{") > _MOST_PARTS:  # each takes many times its bytes
+            raise ValueError("too many parts")
         document = json.loads(data)
         digest = document.pop("sha256")
         intact = sealed(document) == data and isinstance(digest, str)
-    except (ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         intact = False
     if not intact:
         raise DamagedArtifactError(f"{place} is not as it was published (digest). {hint}")
     return dict(document)
 
 
-def read_checked(path: Path, hint: str) -> bytes:
+def read_checked(path: Path, hint: str, most: int = LARGEST_FILE) -> bytes:
     """Return the bytes of a published file.
 
     Raises
@@ -136,8 +142,7 @@ def read_checked(path: Path, hint: str) -> bytes:
         It cannot be read, for a reason other than damage.
     """
     try:
-        check_regular(path)
-        return path.read_bytes()
+        return read_regular(path, most)
     except FileNotFoundError as error:
         raise DamagedArtifactError(f"{path} is missing. {hint}") from error
     except OSError as error:
@@ -146,17 +151,23 @@ def read_checked(path: Path, hint: str) -> bytes:
         raise DamagedArtifactError(f"{path} cannot be read ({error.strerror}). {hint}") from error
 
 
-def check_regular(path: Path) -> None:
+def check_regular(path: Path) -> int:
     """Refuse a pipe, a socket or a device in the place of a stored file: it would be waited for.
+
+    Returns
+    -------
+    int
+        Bytes of the file.
 
     Raises
     ------
     OSError
         ENXIO where it is no regular file; the path is not there.
     """
-    mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+    found = path.stat()
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         raise OSError(errno.ENXIO, "a pipe, a socket or a device is in its place", str(path))
+    return found.st_size
 
 
 def is_damage(error: Exception) -> bool:
@@ -166,8 +177,21 @@ def is_damage(error: Exception) -> bool:
     or a repair would remove whole artifacts.
     """
     if isinstance(error, OSError):
-        return error.errno in (errno.EIO, errno.EISDIR, errno.ENOTDIR, errno.ENXIO)
+        return error.errno in (
+            errno.EIO,
+            errno.EISDIR,
+            errno.ENOTDIR,
+            errno.ENXIO,
+            errno.EFBIG,
+        )
     return not isinstance(error, MemoryError | ImportError)
+
+
+def read_regular(path: Path, most: int = LARGEST_FILE) -> bytes:
+    """Return the bytes of a regular file; OSError for any other, and for one that is too large."""
+    if (size := check_regular(path)) > most:
+        raise OSError(errno.EFBIG, f"has {size} bytes, more than {most}", str(path))
+    return path.read_bytes()
 
 
 def sha256_of_file(path: Path) -> tuple[str, int]:
@@ -275,4 +299,7 @@ def discard(folder: Path, trash: Path, *, successor: Path | None = None) -> None
             folder.rename(grave)
         if successor is not None:
             successor.rename(folder)
-        shutil.rmtree(grave)
+        if grave.is_dir() and not grave.is_symlink():
+            shutil.rmtree(grave)
+        else:
+            grave.unlink()

@@ -64,7 +64,8 @@ def repair(folder: StoreFolder, reference: Reference) -> Repair | None:
             remove_strays(artifact.path, manifest)
             if not (found := problems(artifact)):
                 return Repair(reference, {}, whole=True)
-            if blocks := _missing_blocks(artifact, found):
+            foreign = any(problem.name == MANIFEST for problem in found)
+            if not foreign and (blocks := _missing_blocks(artifact, found)):
                 _reopen(artifact, blocks, folder)
                 return Repair(reference, blocks, whole=False)
         discard(artifact.path, folder.trash)

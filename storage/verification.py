@@ -37,8 +37,22 @@ class Problem(NamedTuple):
     stray: bool = False
 
 
+MOST_MISSING = 10_000
+"""Blocks that are named one by one where they are missing."""
+
+
 def problems(artifact: Artifact) -> list[Problem]:
     """Read all of an artifact, a block at a time, and return its problems."""
+    try:
+        return _problems(artifact)
+    except Exception as error:
+        if not is_damage(error):
+            raise
+        reason = f"{artifact.path} cannot be verified ({type(error).__name__}: {error})"
+        return [Problem(artifact.reference, MANIFEST, f"{reason}. {artifact.hint}")]
+
+
+def _problems(artifact: Artifact) -> list[Problem]:
     found: list[Problem] = []
 
     def report(name: str, message: str, block: int | None = None) -> None:
@@ -62,6 +76,13 @@ def problems(artifact: Artifact) -> list[Problem]:
         if metadata is not None and metadata.get(name) != _digest(folder / METADATA)[0]:
             report(name, f"{folder / METADATA} was altered, or cannot be read")
             continue
+        if (missing := layout.n_blocks - len(_chunks(folder, layout))) > MOST_MISSING:
+            report(
+                MANIFEST,
+                f"array {name!r} of shape {layout.shape} has {layout.n_blocks} blocks, of which "
+                f"{missing} are missing in {folder}. {artifact.hint}",
+            )
+            continue
         digest, damage = StoredArray(folder, layout, "").digest()
         for block, message in damage.items():
             report(name, message.strip(), block)
@@ -79,21 +100,35 @@ def problems(artifact: Artifact) -> list[Problem]:
     return found
 
 
-def file_names(manifest: Mapping[str, Any]) -> set[str]:
+def file_names(manifest: Mapping[str, Any], *, chunks: bool = True) -> set[str]:
     """Return the files of an artifact, named from its folder, with ``/`` between folders."""
     names = {MANIFEST, RUN}
     for name, entry in manifest["arrays"].items():
         folder, layout = array_folder("", name), Layout.from_entry(entry)
         names.add((folder / METADATA).as_posix())
-        names.update((folder / layout.chunk_name(b)).as_posix() for b in range(layout.n_blocks))
+        blocks = range(layout.n_blocks if chunks else 0)
+        names.update((folder / layout.chunk_name(b)).as_posix() for b in blocks)
     names.update(f"files/{check_name(name, nested=True)}" for name in manifest["files"])
     return names
 
 
 def strays(path: Path, manifest: Mapping[str, Any]) -> list[Path]:
     """Return the files in an artifact's folder that its manifest does not name."""
-    expected = {path / name for name in file_names(manifest)}
+    expected = {path / name for name in file_names(manifest, chunks=False)}
+    for name, entry in manifest["arrays"].items():
+        folder = array_folder(path, name)
+        expected.update(folder / name for name in _chunks(folder, Layout.from_entry(entry)))
     return [p for p in sorted(path.rglob("*")) if p not in expected and not _is_folder(p)]
+
+
+def _chunks(folder: Path, layout: Layout) -> set[str]:
+    """Names of the chunk files of an array that are there."""
+    found = set()
+    for file in folder.glob("c.*"):
+        number = file.name.split(".")[1]
+        if number.isdecimal() and len(number) < 20 and int(number) < layout.n_blocks:
+            found.add(file.name)
+    return {name for name in found if name == layout.chunk_name(int(name.split(".")[1]))}
 
 
 def remove_strays(path: Path, manifest: Mapping[str, Any]) -> None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from storage.artifact import MANIFEST, Artifact
-from storage.errors import DamagedArtifactError, RecipeError
+from storage.errors import DamagedArtifactError
 from storage.files import sealed, sha256_of_file, unsealed
-from storage.recipe import Recipe, Reference, canonical_json
+from storage.form import check_manifest
+from storage.recipe import Reference, canonical_json
 from storage.verification import file_names
 
 _FOLDER_LENGTH = 16  # hexadecimal digits
@@ -64,9 +65,9 @@ class Inventory:
             files = {
                 name: FileEntry(str(e["sha256"]), int(e["bytes"])) for name, e in stored.items()
             }
-            found = Recipe.from_document(manifest).reference
-            belongs = found == reference and set(files) == _names(manifest)
-        except (KeyError, TypeError, ValueError, AttributeError, RecipeError):
+            check_manifest(manifest, reference)
+            belongs = set(files) == _names(manifest)
+        except (KeyError, TypeError, ValueError, AttributeError):
             belongs = False
         if not belongs:
             raise DamagedArtifactError(f"{place} does not describe {reference}. {hint}")
