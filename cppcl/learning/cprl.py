@@ -118,7 +118,7 @@ class CPRL(Learner):
         For an option out of range, or options that contradict each other.
     """
 
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     warm_start_option: ClassVar[str | None] = "alpha"
     zero_codes_hint: ClassVar[str] = "a smaller alpha leaves fewer"
 

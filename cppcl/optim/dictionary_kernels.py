@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.optim.compiled import compiled
+from cppcl.optim.coordinate_kernels import subtract_rows
 
 Matrix = NDArray[Any]
 
@@ -51,3 +53,49 @@ def extrapolate(
     for k in range(len(D)):
         for i in range(D.shape[1]):
             Y[k, i] = D_new[k, i] + factor * (D_new[k, i] - D[k, i])
+
+
+@compiled
+def minimise_atoms(
+    A: Matrix, residual: Matrix, D: Matrix, smallest: float
+) -> float:  # pragma: no cover - compiled lines are not traced
+    """Move a block of atoms, one after the other, to their minimisers, in place.
+
+    Parameters
+    ----------
+    A : (k, k) array
+        Moments of the block's codes.
+    residual : (k, m) array
+        ``B - A D`` of the block, by all atoms; overwritten.
+    D : (k, m) array
+        Its atoms.
+    smallest : float
+        Atoms with no more than this moment stay.
+
+    Returns
+    -------
+    float
+        Squared change of the atoms.
+    """
+    rows = np.arange(len(D))
+    moves = np.zeros_like(D)
+    one = D.dtype.type(1)
+    change = 0.0
+    for k in range(len(D)):
+        if A[k, k] <= smallest:
+            continue
+        target, atom, move = residual[k], D[k], moves[k]
+        subtract_rows(target, moves, rows, A[k], k)
+        norm = D.dtype.type(0)
+        for i in range(len(target)):
+            target[i] = atom[i] + target[i] / A[k, k]
+            norm += target[i] * target[i]
+        scale = one / max(one, norm**0.5)
+        moved = D.dtype.type(0)
+        for i in range(len(target)):
+            value = target[i] * scale
+            move[i] = value - atom[i]
+            atom[i] = value
+            moved += move[i] * move[i]
+        change += moved
+    return change

@@ -147,8 +147,8 @@ def products(samples: tuple[int, int], width: int, n_atoms: int, rounds: int) ->
     """Floating point operations of a round's matrix products that no method can do without.
 
     For each modality: features and atoms for the codes, codes and atoms for the losses, the
-    moments of codes with themselves and with features, and 10 steps of the dictionary on the
-    moments (or on the samples, where they are fewer than half the atoms).
+    moments of codes with themselves and with features, and 10 steps or sweeps of the dictionary
+    on the moments (or on the samples, where they are fewer than half the atoms).
     """
     total = 0.0
     for n in samples:

@@ -61,13 +61,13 @@ def test_momentum_that_overshoots_is_replaced_by_plain_steps(monkeypatch):
         return np.inf if len(tried) == 2 else honest(self, D)
 
     monkeypatch.setattr(module._Moments, "value", first_result_looks_worse)
-    D = update_dictionary(features, codes, v, start=start, max_iter=3).dictionary
+    D = update_dictionary(features, codes, v, start=start, max_iter=3, device="cpu:0").dictionary
     assert len(tried) == 3
-    assert not np.array_equal(D, tried[1])
+    assert not np.array_equal(D, tried[1].numpy())
     assert loss(features, codes, v, D) < loss(features, codes, v, start)
-    monkeypatch.setattr(module._Moments, "value", lambda self, D: float(D is not start))
+    monkeypatch.setattr(module._Moments, "value", lambda self, D: tried.append(D) or len(tried))
     np.testing.assert_array_equal(
-        update_dictionary(features, codes, v, start=start).dictionary, start
+        update_dictionary(features, codes, v, start=start, device="cpu:0").dictionary, start
     )
 
 
@@ -80,6 +80,23 @@ def test_few_samples_and_their_moments_give_one_dictionary(monkeypatch):
         loss(features, codes, v, many.dictionary), abs=1e-9
     )
     np.testing.assert_allclose(few.dictionary, many.dictionary, atol=1e-6)
+
+
+def test_sweeps_over_several_blocks_reach_the_minimum_that_gradient_steps_reach():
+    features, codes, v, start = small_problem(4, n=300, N=150)
+    swept, stepped = (
+        update_dictionary(features, codes, v, start=start, device=where, max_iter=9000, tol=1e-12)
+        for where in ("cpu", "cpu:0")
+    )
+    assert swept.converged
+    assert swept.n_iter < stepped.n_iter
+    np.testing.assert_allclose(swept.dictionary, stepped.dictionary, atol=1e-7)
+    few = update_dictionary(features, codes, v, start=start)
+    assert few.n_iter <= 10
+    before, after, least = (
+        loss(features, codes, v, D) for D in (start, few.dictionary, swept.dictionary)
+    )
+    assert after - least < 0.01 * (before - least)
 
 
 def test_unused_atoms_are_those_without_codes():
