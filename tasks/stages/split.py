@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cppcl.audit.leaving_out import without_wrong
+
 from cppcl.audit.verdicts import read_verdict_file
 from cppcl.datasets.files import file_sha256
 from cppcl.datasets.splits import (

@@ -2,64 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from html import unescape
 
 import pytest
 
-from cppcl.audit.suspects import Suspect
 from cppcl.audit.verdicts import read_verdicts
 from cppcl.errors import InputError
 from deployments.audit.app import make_app
-from deployments.audit.database import OtherVerdictError, VerdictDatabase
-from deployments.audit.session import AuditSession
+from deployments.audit.database import VerdictDatabase
 from deployments.web.security import access_for
-from tasks.audit import Audit, AuditedSample
 from tests.deployments.conftest import Browser
 
 SHOWN = {"Accept": "text/html"}
 
 
 @pytest.fixture
-def audit(tmp_path, draw_pictures):
-    """Labels of two sketches and two images, of which the last is not asked about."""
-    root = draw_pictures(tmp_path / "shapes", per_class=1)
-
-    def samples(modality, folder):
-        found = []
-        for label in ("circle", "square"):
-            path = f"{folder}/{label}/0.png"
-            digest = hashlib.sha256((root / path).read_bytes()).hexdigest()
-            found.append(AuditedSample(path.removesuffix(".png"), modality, label, path, digest))
-        return tuple(found)
-
-    return Audit(
-        experiment="shapes",
-        protocol="category",
-        kind="labels",
-        root=root,
-        samples={"sketch": samples("sketch", "sketches"), "image": samples("image", "images")},
-        suspects=(
-            Suspect(0, None, "circle", "square", -4.0, 0.9),
-            Suspect(None, 1, "square", "", -3.0, 0.6),
-            Suspect(1, None, "square", "", -1.0, 0.1),
-        ),
-        wrong_share=0.5,
-        typical={"sketch": {"circle": 0}, "image": {"circle": 0, "square": 1}},
-    )
-
-
-@pytest.fixture
-def verdicts(tmp_path):
-    made = VerdictDatabase(tmp_path / "audits" / "shapes.sqlite", "shapes")
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def page(audit, verdicts):
-    session = AuditSession(audit, verdicts, 2)
-    return Browser(make_app(session, access_for("127.0.0.1", 8765)))
+def page(audit_session):
+    return Browser(make_app(audit_session, access_for("127.0.0.1", 8765)))
 
 
 def asked(page, annotator):
@@ -131,4 +90,3 @@ def test_what_is_no_verdict_is_refused(page):
 def test_a_file_of_another_experiment_is_refused(verdicts):
     with pytest.raises(InputError, match="holds answers of the experiment 'shapes'"):
         VerdictDatabase(verdicts.path, "others")
-    assert issubclass(OtherVerdictError, InputError)
