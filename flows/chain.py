@@ -181,6 +181,7 @@ class Chain:
             options=protocol.split.arguments(),
             seed=seed,
             audit=protocol.split.audit,
+            target=protocol.target,
             noise=protocol.noise,
         )
 

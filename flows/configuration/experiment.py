@@ -81,7 +81,7 @@ class SplitRule(Options):
     audit: Path | None = Field(
         None,
         description="Verdicts of cppcl audit, .csv: training samples that they call wrong are "
-        "left out",
+        "left out, or get the right label",
     )
     noise: NoiseOptions = Field(
         NoiseOptions(), description="What is made wrong in training samples"

@@ -7,10 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from cppcl.audit.leaving_out import without_wrong
-
+from cppcl.audit.correction import corrected
 from cppcl.audit.verdicts import read_verdict_file
 from cppcl.datasets.files import file_sha256
 from cppcl.datasets.splits import (
@@ -26,7 +23,7 @@ from cppcl.datasets.splits import (
 )
 from storage import Recipe, Reference, Writer
 from tasks.progress import log
-from tasks.samples import GIVEN, SPLIT_PARTS, open_pictures
+from tasks.samples import GIVEN, SPLIT_PARTS, Target, open_pictures
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
@@ -50,6 +47,7 @@ def split_table(
     seed: int,
     noise: Mapping[str, float] | None = None,
     audit: Path | None = None,
+    target: Target = "groups",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the split of a sample table by one rule and seed.
@@ -57,8 +55,9 @@ def split_table(
     With noise, arguments of `cppcl.datasets.splits.noise.noisy_targets`, what training rows are
     said to be is stored beside it; the truth is in the table.
 
-    Training samples that a file of verdicts, ``audit``, calls wrong are left out. It takes part in
-    the key by its content.
+    What a file of verdicts, ``audit``, calls wrong is left out of training or gets another label,
+    see `cppcl.audit.correction.corrected`, where training goes by ``target``. The file takes part
+    in the key by its content.
     """
     store = workspace.store
     parameters = {"rule": rule, "seed": seed, **options}
@@ -71,7 +70,7 @@ def split_table(
         parameters["path"] = hashlib.sha256(text.encode()).hexdigest()
     verdicts = read_verdict_file(audit) if audit else []
     if audit:
-        parameters["audit"] = file_sha256(audit)
+        parameters |= {"audit": file_sha256(audit), "target": target}
     recipe = Recipe("split", VERSION, parameters, {"table": table})
 
     def create(writer: Writer) -> None:
@@ -79,12 +78,13 @@ def split_table(
         split = RULES[rule](samples, seed=seed, **options)
         given = noisy_targets(samples, split, seed=seed, **wrong)
         if audit:
-            whole, split = split, without_wrong(split, samples, verdicts)
-            before, after = (s.train_sketches.size + s.train_images.size for s in (whole, split))
-            log(f"{audit}: {before - after} of {before} training samples are left out as wrong")
-            for name in given:
-                part = "train_sketches" if name.startswith("sketch") else "train_images"
-                given[name] = given[name][np.isin(getattr(whole, part), getattr(split, part))]
+            found = corrected(split, samples, verdicts, target=target, given=given)
+            split, given = found.split, found.given
+            log(
+                f"{audit}: {found.n_left_out} training samples are left out, "
+                f"{found.n_relabelled} get another label; {found.n_aside} verdicts are on what "
+                "training does not have"
+            )
         for part in SPLIT_PARTS:
             writer.put_array(part, getattr(split, part))
         for name, rows in given.items():
