@@ -25,6 +25,8 @@ Rows = NDArray[np.int64]
 N_FOLDS: dict[Kind, int] = {"pairs": 10, "labels": 20}
 N_ROUNDS: dict[Kind, int] = {"pairs": 2, "labels": 3}
 """Models of the first round count all samples alike, those of later rounds by probability."""
+LEAST_TO_HOLD_OUT = 4
+"""Two folds of two pairs, or samples, each: a wrong pair is put together from two."""
 MOST_COMPONENTS = 300
 """Principal components of a space that a model of pairs sees."""
 N_DIRECTIONS = 100
@@ -425,6 +427,11 @@ def listed_links(of_sketches: Rows, of_images: Rows) -> tuple[Rows, Rows]:
 
 def _dealt(values: Rows, n_folds: int | None, seed: int, what: Kind) -> Rows:
     """Fold of every value, indexed by value."""
+    if len(values) < LEAST_TO_HOLD_OUT:
+        raise InputError(
+            f"agreement holds out some of the {what} to judge them, and there are {len(values)}; "
+            f"give at least {LEAST_TO_HOLD_OUT}"
+        )
     if n_folds is None:
         n_folds = max(2, min(N_FOLDS[what], len(values) // 2))
     if len(values) < 2 * n_folds:
@@ -452,6 +459,7 @@ def _components(features: Array) -> Array:
     """Leading principal components (n, d) of rooted features."""
     left, values, _ = np.linalg.svd(_rooted(features), full_matrices=False)
     kept = values > 1e-6 * values.max(initial=0.0)
+    kept[:1] = True
     components: Array = (left[:, kept] * values[kept])[:, :MOST_COMPONENTS]
     return components
 
@@ -466,8 +474,10 @@ def _canonical_codes(
         mean = share @ samples
         deviations = samples - mean
         variances, axes = np.linalg.eigh((share[:, None] * deviations).T @ deviations)
-        ridged = np.maximum(variances, 0) + CCA_RIDGE * variances[-1]
-        return mean, axes / np.sqrt(ridged)
+        ridged = np.maximum(variances, 0) + CCA_RIDGE * max(variances[-1], 0)
+        # Directions in which these samples do not vary tell nothing.
+        scale = np.divide(1, np.sqrt(ridged), where=ridged > 0, out=np.zeros_like(ridged))
+        return mean, axes * scale
 
     (mean_s, to_s), (mean_i, to_i) = whitened(sketches), whitened(images)
     cross = ((sketches - mean_s) @ to_s).T @ (share[:, None] * ((images - mean_i) @ to_i))

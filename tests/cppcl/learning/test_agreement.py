@@ -125,6 +125,10 @@ def test_refusals():
     sketches, images, names, partner, _ = pairs(30)
     with pytest.raises(InputError, match="n_folds=20, but there are 30 pairs"):
         agreement(sketches, images, names, partner, n_folds=20)
+    with pytest.raises(
+        InputError, match="holds out some of the pairs to judge them, and there are 3"
+    ):
+        agreement(sketches[:3], images[:3], names[:3], partner[:3])
     with pytest.raises(InputError, match="share no value"):
         agreement(sketches, images, names, partner + 100, kind="pairs")
     with pytest.raises(InputError, match="one label"):
@@ -142,3 +146,17 @@ def test_the_likeliest_label_is_that_of_the_truth():
     ):
         assert (likeliest == true).mean() > 0.9
         assert (likeliest == labels)[~is_right].mean() < 0.1
+
+
+def test_a_space_that_does_not_vary_changes_nothing():
+    sketches, images, names, partner, _ = pairs(60, wrong=0.3)
+    flat = np.ones((60, 3))
+    alone = agreement(sketches, images, names, partner)
+    both = agreement(
+        np.hstack([sketches, flat]),
+        np.hstack([images, flat]),
+        names,
+        partner,
+        spaces=((30, 3), (30, 3)),
+    )
+    np.testing.assert_allclose(both.sketch, alone.sketch, atol=1e-9)
