@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.learning.graph import number_labels
-from cppcl.learning.preparation import unit_rows
+from cppcl.learning.preparation import principal_axes, unit_rows
 from cppcl.validation import Labels, check_choice, check_labels, check_matrix, check_number
 
 Kind = Literal["pairs", "labels"]
@@ -457,10 +457,9 @@ def _unit(rows: Array) -> Array:
 
 def _components(features: Array) -> Array:
     """Leading principal components (n, d) of rooted features."""
-    left, values, _ = np.linalg.svd(_rooted(features), full_matrices=False)
-    kept = values > 1e-6 * values.max(initial=0.0)
-    kept[:1] = True
-    components: Array = (left[:, kept] * values[kept])[:, :MOST_COMPONENTS]
+    rooted = _rooted(features)
+    axes, _ = principal_axes(rooted, largest=MOST_COMPONENTS)
+    components: Array = rooted @ axes if axes.size else np.zeros((len(rooted), 1))
     return components
 
 
