@@ -30,7 +30,7 @@ from tasks.workers.extractors import LEARNED, ExtractorSpec
 from tasks.workers.memory import extraction_budget
 from tasks.workspace import Workspace
 
-VERSION = "4"
+VERSION = "5"
 FAILURES = "failures.json"
 ZERO_ROWS = "zero_rows.json"
 PART = "part."

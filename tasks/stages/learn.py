@@ -26,7 +26,7 @@ from tasks.workers.extractors import (
 )
 from tasks.workspace import Workspace
 
-VERSION = "3"
+VERSION = "4"
 PICTURES = "pictures.sha256"
 DRAWING = "drawing.png"
 CAPTION = "drawing.txt"

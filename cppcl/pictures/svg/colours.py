@@ -248,7 +248,11 @@ def _a98(value: float) -> float:
 
 
 def _rec2020(value: float) -> float:
-    return math.copysign(abs(value) ** 2.4, value)
+    """Transfer function of ITU-R BT.2020, which browsers use."""
+    alpha, beta = 1.09929682680944, 0.018053968510807
+    size = abs(value)
+    light = size / 4.5 if size < 4.5 * beta else ((size + alpha - 1) / alpha) ** (1 / 0.45)
+    return math.copysign(light, value)
 
 
 def _prophoto(value: float) -> float:

@@ -74,6 +74,7 @@ def render_svg(data: bytes, *, longest_side: int | None, name: str, limit: int) 
             height=height,
             dpi=96,
             skip_system_fonts=True,
+            languages=["en"],
             background=drawn.background or None,
         )
     except Exception as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from cppcl.pictures.svg.embedded import embedded_png
+from cppcl.pictures.svg.filters import resolve_filters
 from cppcl.pictures.svg.refusal import NotDrawnError
 from cppcl.pictures.svg.selectors import local_name
 from cppcl.pictures.svg.styles import SVG, Styles
@@ -76,6 +77,7 @@ def checked(root: Element, size: tuple[int, int], limit: int) -> Drawn:
         )
     try:
         styles = Styles(root)
+        resolve_filters(root)
         _check_strokes(root, styles, size)
         _check_transforms(root)
     except NotDrawnError as error:
@@ -95,6 +97,10 @@ def _check_element(element: Element, limit: int) -> None:
             f"has a turbulence filter of {octaves[:20]} octaves; at most {MAXIMUM_OCTAVES} are "
             "drawn"
         )
+    if tag == "feDisplacementMap" or (
+        tag == "feTurbulence" and element.get("type", "turbulence") == "turbulence"
+    ):
+        raise NotDrawnError(f"holds a filter that is not drawn (<{tag}>); save it as PNG")
     if tag == "foreignObject" and not element.get("requiredExtensions"):
         raise NotDrawnError("holds HTML (<foreignObject>), which is not drawn; save it as PNG")
     if tag in _NOT_FOLLOWED:
@@ -134,10 +140,8 @@ def _check_strokes(root: Element, styles: Styles, size: tuple[int, int]) -> None
                 ("stroke-dashoffset", "0"),
             )
         }
-        kept = [part for part in element.get("style", "").split(";") if part]
-        kept = [part for part in kept if part.partition(":")[0] not in scaled]
-        style = ";".join([*kept, *(f"{name}:{value}" for name, value in scaled.items())])
-        element.set("style", style)
+        for name, value in scaled.items():
+            Styles.set_value(element, name, value)
 
 
 def _only_scale(root: Element, size: tuple[int, int]) -> float | None:

@@ -125,7 +125,7 @@ REFUSED = {
         "not well-formed",
     ),
     "turbulence": (
-        svg('<filter id="f"><feTurbulence numOctaves="1000000"/></filter>'),
+        svg('<filter id="f"><feTurbulence type="fractalNoise" numOctaves="1000000"/></filter>'),
         "1000000 octaves; at most 32",
     ),
     "nested": (svg("<g>" * 250 + "</g>" * 250), "nested over 100 deep"),

@@ -32,7 +32,7 @@ COPIES = (
 
 
 FILTERS = (
-    '<filter id="f" x="0" y="0" width="1" height="1">'
+    '<filter id="f">'
     + '<feMorphology operator="dilate" radius="5"/>' * 50
     + "</filter>"
     + BOX.format('filter="url(#f)"')

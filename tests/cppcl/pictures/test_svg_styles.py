@@ -66,6 +66,15 @@ DRAWN = {
         GREEN,
     ),
     "initial value": ('<g fill="red">' + BOX.format('style="fill:initial"') + "</g>", BLACK),
+    "language of a switch": (
+        "<switch>"
+        + BOX.format('fill="red" systemLanguage="xx"')
+        + BOX.format('fill="lime" systemLanguage="en"')
+        + "</switch>",
+        GREEN,
+    ),
+    "filter that is not there": (BOX.format('fill="lime" style="filter:url(#none)"'), GREEN),
+    "size of the root in a style": ("<style>svg{width:10px}</style>" + BOX.format(""), BLACK),
     "comment and character data": (
         "<style><![CDATA[/* } */ rect > a, rect{fill:lime}]]></style>" + BOX.format(""),
         GREEN,
@@ -86,6 +95,12 @@ def test_background_of_the_root_is_drawn():
     )
     assert picture[0, 0].tolist() == BLACK
     assert picture[20, 20].tolist() == WHITE
+
+
+def test_shadows_have_the_colour_that_they_ask_for():
+    shadow = '<rect width="20" height="40" style="filter:drop-shadow(20px 0 0 #6ab450)"/>'
+    picture = decode_picture(svg(shadow), longest_side=40)
+    assert np.abs(picture[:, 22:].astype(int) - (0x6A, 0xB4, 0x50)).max() <= 2
 
 
 @pytest.mark.parametrize("width", [1, 3])
@@ -125,6 +140,16 @@ REFUSED = {
         'vector-effect="non-scaling-stroke"/></g>',
         "non-scaling strokes within transformations",
     ),
+    "everything unset": (BOX.format('style="all:unset"'), "property all: unset"),
+    "environment": (BOX.format('fill="env(x, red)"'), r"env\(\)"),
+    "profile": (BOX.format('fill="red icc-color(a, 0.1)"'), "icc-color"),
+    "turbulence": ('<filter id="f"><feTurbulence/></filter>', "feTurbulence"),
+    "displacement": ('<filter id="f"><feDisplacementMap/></filter>', "feDisplacementMap"),
+    "several filters": (BOX.format('style="filter:invert(1) blur(2px)"'), "several functions"),
+    "cut filter": (
+        '<filter id="f" x="0" y="0" width="1" height="1"><feGaussianBlur/></filter>',
+        "region cuts",
+    ),
     "text only": ('<text x="5" y="30">A</text>', "holds only text"),
     "doubling": (
         "<style>svg{--a0:aaaaaaaaaa;"
@@ -147,6 +172,7 @@ def test_what_is_not_drawn_is_refused_by_name(kind):
     [
         ('style="background:url(a.png)"', "the background 'url"),
         ('style="border:1px solid red"', "border"),
+        ('style="margin:0 5px"', "margin"),
         ('transform="rotate(9)"', "transformation of the whole drawing"),
     ],
 )
@@ -178,6 +204,7 @@ def test_embedded_pictures_are_what_they_are_and_not_what_they_are_called():
         ("oklab(40.1% 0.1143 0.045)", "#7d2329"),
         ("oklch(59.69% 0.156 49.77)", "#c65d06"),
         ("color(srgb-linear 0.5 0 1)", "#bc00ff"),
+        ("color(rec2020 0.3 0.5 0.2)", "#259034"),  # of Chromium 156
         ("color(display-p3 1 0 0)", "#ff0000"),
         ("color(xyz 0.3576 0.7152 0.1192)", "#00ff00"),
         ("rgb(100% 0% 0% / 20%)", "#ff000033"),
