@@ -19,7 +19,9 @@ from deployments.annotate.database import ContradictionError
 from deployments.annotate.samples import AnnotationSet
 from deployments.annotate.session import Question, Session
 from deployments.web.head import HeadAsGet
+from deployments.web.kept import A_DAY, ASK_AGAIN, kept
 from deployments.web.pictures import PictureFile, PictureReader
+from deployments.web.prefix import ProxyPrefix, rooted
 from deployments.web.refusals import add_refusals
 from deployments.web.requests import decode, read_body, read_form, wants_json
 from deployments.web.security import Access, guard
@@ -49,6 +51,7 @@ def make_app(session: Session, access: Access) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.middleware("http")(guard(access))
     app.add_middleware(HeadAsGet)
+    app.add_middleware(ProxyPrefix)
     pictures = pictures_of(session.annotated)
     templates = environment("deployments.annotate")
     static = {
@@ -71,8 +74,8 @@ def make_app(session: Session, access: Access) -> FastAPI:
             raise InputError(f"modality={modality!r:.200} must be one of {', '.join(modalities)}")
         return modality
 
-    def state(annotator: str, modality: Modality) -> dict[str, Any]:
-        question = session.question(annotator, modality)
+    def state(annotator: str, modality: Modality, *, hold: bool = False) -> dict[str, Any]:
+        question = session.question(annotator, modality, hold=hold)
         progress = session.progress(annotator, modality)
         return {
             "question": None if question is None else question_for_page(question),
@@ -87,10 +90,11 @@ def make_app(session: Session, access: Access) -> FastAPI:
         }
 
     def reply(request: Request, annotator: str, modality: Modality) -> Response:
+        current = state(annotator, modality, hold=True)
         if wants_json(request):
-            return JSONResponse(state(annotator, modality))
+            return JSONResponse(current)
         query = urlencode({"annotator": annotator, "modality": modality})
-        return RedirectResponse(f"/ask?{query}", 303)
+        return RedirectResponse(rooted(f"/ask?{query}"), 303)
 
     @app.get("/")
     def start() -> Response:
@@ -105,6 +109,12 @@ def make_app(session: Session, access: Access) -> FastAPI:
         if wants_json(request):
             return JSONResponse(current)
         return page("ask.html", annotator=annotator, modality=modality, **current)
+
+    @app.post("/ask")
+    async def begin(request: Request) -> Response:
+        form = await read_form(request)
+        modality, annotator = modality_of(form), check_annotator(form.get("annotator", ""))
+        return await run_in_threadpool(reply, request, annotator, modality)
 
     @app.post("/answer")
     async def answer(request: Request) -> Response:
@@ -128,8 +138,7 @@ def make_app(session: Session, access: Access) -> FastAPI:
         if name not in pictures:
             raise HTTPException(404, "There is no such picture.")
         content, media_type = pictures[name]
-        cached = {"Cache-Control": "private, max-age=86400"}
-        return Response(content, media_type=media_type, headers=cached)
+        return kept(request, content, media_type, A_DAY)
 
     @app.get("/answers.{kind}")
     def export(kind: str, request: Request) -> Response:
@@ -151,11 +160,11 @@ def make_app(session: Session, access: Access) -> FastAPI:
         return JSONResponse(vars(report))
 
     @app.get("/static/{name}")
-    def static_file(name: str) -> Response:
+    def static_file(name: str, request: Request) -> Response:
         if name not in static:
             raise HTTPException(404, "There is no such file.")
         content, kind = static[name]
-        return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
+        return kept(request, content, kind, ASK_AGAIN)
 
     @app.get("/favicon.ico")
     def icon() -> Response:
@@ -174,7 +183,7 @@ def pictures_of(annotated: AnnotationSet) -> PictureReader[str]:
 def question_for_page(question: Question) -> dict[str, Any]:
     """Question as plain data, with the addresses of its pictures."""
     shown = {
-        side: {"id": sample.id, "address": f"/picture?{urlencode({'id': sample.id})}"}
+        side: {"id": sample.id, "address": rooted(f"/picture?{urlencode({'id': sample.id})}")}
         for side, sample in (("left", question.left), ("right", question.right))
     }
     return {**shown, "label": question.left.label, "proposed": question.proposed}

@@ -33,6 +33,9 @@ from deployments.annotate.samples import AnnotationSet, Sample
 
 REPEAT_EVERY = 5
 """Of so many questions one is about a pair that someone else answered, if there is any."""
+MOST_SHOWN = 10_000
+MOST_NAMED = 100
+LONGEST_PROBLEM = 500
 SHOWN_SECONDS = 300.0
 """How long a pair that someone looks at is kept from others."""
 
@@ -78,12 +81,15 @@ class ImportReport:
     ----------
     n_new, n_known : int
         Answers that were kept, and that were there before.
+    n_wrong : int
+        Lines that were left out.
     problems : list of (int, str)
-        Number of each line that was left out, and why.
+        Number of each of the first `MOST_NAMED` of them, and why.
     """
 
     n_new: int
     n_known: int
+    n_wrong: int
     problems: list[tuple[int, str]]
 
 
@@ -118,8 +124,14 @@ class Session:
             for modality, side in annotated.modalities.items()
         }
 
-    def question(self, annotator: str, modality: Modality) -> Question | None:
-        """Return what to ask someone next: the same until it is answered; None if all is done."""
+    def question(
+        self, annotator: str, modality: Modality, *, hold: bool = True
+    ) -> Question | None:
+        """Return what to ask someone next; None if all is done.
+
+        With `hold` it is the same until it is answered, and others are asked about other pairs
+        for a while, as long as there are any.
+        """
         with self._lock:
             side, who = self.annotated.modalities[modality], (annotator, modality)
             tally = self._tally(modality)
@@ -130,7 +142,8 @@ class Session:
             if pair is None:
                 self._shown.pop(who, None)
                 return None
-            self._shown[who] = pair, self._clock()
+            if hold or who in self._shown:
+                self._hold(who, pair)
             first, second = (side.samples[row] for row in pair)
             if _swapped(annotator, pair):
                 first, second = second, first
@@ -173,7 +186,7 @@ class Session:
             if taken is None:
                 return False
             a, b = sorted(rows[name] for name in taken.pair)
-            self._shown[annotator, modality] = (a, b), self._clock()
+            self._hold((annotator, modality), (a, b))
             return True
 
     def progress(self, annotator: str | None, modality: Modality) -> AnnotationProgress:
@@ -211,6 +224,7 @@ class Session:
         """
         good: list[tuple[int, GivenAnswer]] = []
         problems: list[tuple[int, str]] = []
+        n_wrong = 0
         for line in read_lines(text, kind, annotator=annotator):
             problem = line.problem
             if line.answer is not None:
@@ -218,12 +232,16 @@ class Session:
                 if not problem:
                     good.append((line.number, line.answer))
             if problem:
-                problems.append((line.number, problem))
+                n_wrong += 1
+                if n_wrong <= MOST_NAMED:
+                    problems.append((line.number, problem[:LONGEST_PROBLEM]))
         outcomes = self.database.add_imported(answer for _, answer in good)
         for (number, _), outcome in zip(good, outcomes, strict=True):
             if outcome not in ("", "known"):
+                n_wrong += 1
                 problems.append((number, outcome))
-        return ImportReport(outcomes.count(""), outcomes.count("known"), sorted(problems))
+        named = sorted(problems)[:MOST_NAMED]
+        return ImportReport(outcomes.count(""), outcomes.count("known"), n_wrong, named)
 
     def _problem(self, answer: GivenAnswer) -> str:
         """Say what keeps an answer of a file from being of use; nothing does as a rule."""
@@ -238,6 +256,13 @@ class Session:
             return f"{names[0]!r} and {names[1]!r} are a sketch and an image; they have no order"
         return ""
 
+    def _hold(self, who: tuple[str, Modality], pair: RowPair) -> None:
+        """Keep a pair for someone; those who looked longest ago give theirs up."""
+        self._shown.pop(who, None)
+        self._shown[who] = pair, self._clock()
+        while len(self._shown) > MOST_SHOWN:
+            del self._shown[next(iter(self._shown))]
+
     def _choose(self, annotator: str, modality: Modality, tally: Tally) -> RowPair | None:
         side, times = self.annotated.modalities[modality], tally.times_answered
         mine = tally.given.get(annotator, {}).keys()
@@ -248,12 +273,19 @@ class Session:
             if label == modality and since > latest
         }
         again = len(mine) % REPEAT_EVERY == REPEAT_EVERY - 1
-        pair = next_proposal(side.proposals, times, mine, shown, again=again)
-        if pair is not None:
-            return pair
-        easiness = strengths(tally.pairs())
-        easiness[~side.usable] = np.nan
-        return least_sure(easiness, side.classes, times, mine, shown)
+        easiness = None
+        # Where others look at all that is left, it is asked twice.
+        for kept in (shown, set[RowPair]()):
+            pair = next_proposal(side.proposals, times, mine, kept, again=again)
+            if pair is not None:
+                return pair
+            if easiness is None:
+                easiness = strengths(tally.pairs())
+                easiness[~side.usable] = np.nan
+            pair = least_sure(easiness, side.classes, times, mine, kept)
+            if pair is not None:
+                return pair
+        return None
 
     def _tally(self, modality: Modality) -> Tally:
         """Counts of a modality with the answers that came since they were last asked for."""

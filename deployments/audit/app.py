@@ -17,7 +17,9 @@ from cppcl.curriculum.annotation.answers import check_annotator
 from deployments.audit.database import OtherVerdictError
 from deployments.audit.session import AuditSession
 from deployments.web.head import HeadAsGet
+from deployments.web.kept import A_DAY, ASK_AGAIN, kept
 from deployments.web.pictures import PictureFile, PictureReader
+from deployments.web.prefix import ProxyPrefix, rooted
 from deployments.web.refusals import add_refusals
 from deployments.web.requests import read_form
 from deployments.web.security import Access, guard
@@ -43,6 +45,7 @@ def make_app(session: AuditSession, access: Access) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.middleware("http")(guard(access))
     app.add_middleware(HeadAsGet)
+    app.add_middleware(ProxyPrefix)
     audit = session.audit
     pictures = pictures_of(audit)
     templates = environment("deployments.audit")
@@ -60,7 +63,7 @@ def make_app(session: AuditSession, access: Access) -> FastAPI:
         return HTMLResponse(text, status, headers)
 
     def next_question(annotator: str) -> Response:
-        return RedirectResponse(f"/ask?{urlencode({'annotator': annotator})}", 303)
+        return RedirectResponse(rooted(f"/ask?{urlencode({'annotator': annotator})}"), 303)
 
     @app.get("/")
     def start() -> Response:
@@ -100,8 +103,7 @@ def make_app(session: AuditSession, access: Access) -> FastAPI:
         if name not in pictures:
             raise HTTPException(404, "There is no such picture.")
         content, media_type = pictures[name]
-        cached = {"Cache-Control": "private, max-age=86400"}
-        return Response(content, media_type=media_type, headers=cached)
+        return kept(request, content, media_type, A_DAY)
 
     @app.get("/verdicts.csv")
     def export() -> Response:
@@ -111,11 +113,11 @@ def make_app(session: AuditSession, access: Access) -> FastAPI:
         return Response(session.export(), media_type=kind, headers=disposition)
 
     @app.get("/static/{name}")
-    def static_file(name: str) -> Response:
+    def static_file(name: str, request: Request) -> Response:
         if name not in static:
             raise HTTPException(404, "There is no such file.")
         content, kind = static[name]
-        return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
+        return kept(request, content, kind, ASK_AGAIN)
 
     @app.get("/favicon.ico")
     def icon() -> Response:
@@ -141,7 +143,7 @@ def question_for_page(audit: Audit, suspect: Suspect) -> dict[str, Any]:
         "suggested": suspect.suggested,
         "wrong": f"{100 * suspect.probability_wrong:.0f} %",
         "pictures": [
-            (f"/picture?{urlencode({'id': sample.id})}", text)
+            (rooted(f"/picture?{urlencode({'id': sample.id})}"), text)
             for sample, text in audit.pictures_of(suspect)
         ],
     }

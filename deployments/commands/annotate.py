@@ -98,9 +98,9 @@ def take_in(session: Session, path: Path, terminal: Terminal) -> int:
         terminal.message(f"{path}, line {number}: {problem}")
     print(
         f"{report.n_new} answers are new, {report.n_known} were here, "
-        f"{len(report.problems)} lines were left out"
+        f"{report.n_wrong} lines were left out"
     )
-    return 1 if report.problems else 0
+    return 1 if report.n_wrong else 0
 
 
 def serve_session(session: Session, host: str, port: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from importlib import resources
@@ -26,6 +26,8 @@ from deployments.serve.served_model import PictureRow, ServedModel
 from deployments.serve.uploads import LARGEST_FILE, UploadError
 from deployments.serve.work import BusyError, WorkQueue
 from deployments.web.head import HeadAsGet
+from deployments.web.kept import ASK_AGAIN, FOR_EVER, kept
+from deployments.web.prefix import ProxyPrefix, rooted
 from deployments.web.requests import read_body, wants_page
 from deployments.web.security import BROKEN, Access, broken, guard
 from deployments.web.templating import environment
@@ -38,7 +40,6 @@ STATIC = {
     "drawing.js": "text/javascript",
     "serve.js": "text/javascript",
 }
-KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
 Row = Annotated[int, Path(ge=0)]
 
 
@@ -69,6 +70,8 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
         title="cppcl serve",
         version="1",
         description="Pictures that a sketch means.",
+        root_path_in_servers=False,  # it would keep what any client names as the prefix
+        servers=[{"url": "."}],
         docs_url=None,  # its page would load scripts from elsewhere
         redoc_url=None,
         responses=documented.STRANGERS,
@@ -77,6 +80,7 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
     app.middleware("http")(guard(access))
     app.add_middleware(MetricsMiddleware, metrics=metrics)
     app.add_middleware(HeadAsGet)
+    app.add_middleware(ProxyPrefix)
     templates = environment("deployments.serve")
     files = resources.files("deployments.serve") / "static"
     static = {name: (files / name).read_bytes() for name in STATIC}
@@ -90,7 +94,10 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
     @app.get("/api/models", responses=documented.refusals(500))
     def models() -> out.ModelsOut:
         live.look_for_newer()
-        return out.ModelsOut(models=[describe_model(live.get(text)) for text in live.texts])
+        found = [describe_model(live.get(text)) for text in live.texts]
+        for model in found:
+            place_under_proxy(model.examples)
+        return out.ModelsOut(models=found)
 
     @app.post(
         "/api/search",
@@ -102,6 +109,7 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
         live.look_for_newer()
         body = await read_body(request, LARGEST_BODY, BODY_SECONDS)
         answer = await work.run(answered, live, body)
+        place_under_proxy(answer.matches)
         answer.seconds = time.perf_counter() - begun
         return answer
 
@@ -115,23 +123,25 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
         "/pictures/{key}/{modality}/{row}",
         response_class=Response,
         responses=documented.content("A small picture.", "image/png", "image/jpeg")
+        | documented.UNCHANGED
         | documented.shown_refusals(404, 422, 500),
     )
-    def thumbnail(key: str, modality: Modality, row: Row) -> Response:
+    def thumbnail(key: str, modality: Modality, row: Row, request: Request) -> Response:
         model, found = place(key, modality, row)
         content, media_type = model.small[modality][found]
-        return Response(content, media_type=media_type, headers=KEPT)
+        return kept(request, content, media_type, FOR_EVER)
 
     @app.get(
         "/originals/{key}/{modality}/{row}",
         response_class=Response,
         responses=documented.content("A picture.", *SHOWN_AS_THEY_ARE.values())
+        | documented.UNCHANGED
         | documented.shown_refusals(404, 422, 500),
     )
-    def large(key: str, modality: Modality, row: Row) -> Response:
+    def large(key: str, modality: Modality, row: Row, request: Request) -> Response:
         model, found = place(key, modality, row)
         content, media_type = original(model.large[modality], found)
-        return Response(content, media_type=media_type, headers=KEPT)
+        return kept(request, content, media_type, FOR_EVER)
 
     @app.get("/healthz", responses=documented.shown_refusals(500))
     def health() -> out.Health:
@@ -158,11 +168,10 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
         return Response(metrics.text(), headers={"Content-Type": MEDIA_TYPE})
 
     @app.get("/static/{name}", include_in_schema=False)
-    def static_file(name: str) -> Response:
+    def static_file(name: str, request: Request) -> Response:
         if name not in static:
             raise HTTPException(404, "There is no such file.")
-        cached = {"Cache-Control": "no-cache"}
-        return Response(static[name], media_type=STATIC[name], headers=cached)
+        return kept(request, static[name], STATIC[name], ASK_AGAIN)
 
     @app.get("/favicon.ico", include_in_schema=False)
     def icon() -> Response:
@@ -200,3 +209,9 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
         return broken(failed(request, 500, BROKEN))
 
     return app
+
+
+def place_under_proxy(shown: Sequence[out.MatchOut | out.ExampleOut]) -> None:
+    """Let the addresses of pictures begin with the prefix of a reverse proxy."""
+    for one in shown:
+        one.thumbnail, one.original = rooted(one.thumbnail), rooted(one.original)

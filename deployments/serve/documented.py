@@ -27,9 +27,10 @@ def content(description: str, *media_types: str) -> Responses:
 
 STRANGERS: Responses = {
     status: refusal | {"content": {"text/plain": {}}}
-    for status, refusal in refusals(401, 421).items()
+    for status, refusal in refusals(401, 403, 421).items()
 }
 """Answers at any address to a client that is not let in."""
+UNCHANGED: Responses = {304: {"description": "The client has it already."}}
 SEARCHED = refusals(403, 408, 409, 413, 415, 422, 500, 503)
 SKETCH = (
     "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgAQAAAABbAUdZAAAAdUlEQVR42m2OoQ0CQRQFZx/kFAkSBMlSwnXAlYKkDATl"

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from cppcl.errors import InputError
+from deployments.web.prefix import route_path
 
 LARGEST_FORM = 16 * 2**10
 FORM_SECONDS = 15.0
@@ -22,7 +23,7 @@ def wants_json(request: Request) -> bool:
 
 def wants_page(request: Request) -> bool:
     """True if a browser wants a page; errors are JSON for all other clients."""
-    is_interface = request.url.path.startswith("/api/")
+    is_interface = route_path(request.scope).startswith("/api/")
     return not is_interface and "text/html" in request.headers.get("accept", "")
 
 

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
+from deployments.web.prefix import rooted, route_path
 from deployments.web.requests import wants_page
 
 BROKEN = "Something went wrong; the server's log says what."
@@ -101,7 +102,10 @@ def refusal(request: Request, access: Access) -> Response | None:
     host = request.headers.get("host", "")
     if access.hosts is not None and _name(host) not in access.hosts:
         return _refused(request, 421, "This server is for this machine alone.")
-    if request.method not in SAFE_METHODS and not _same_site(request, host):
+    # A link from elsewhere may be followed; nothing else may be asked for by another web site.
+    followed = request.headers.get("sec-fetch-mode", "navigate") == "navigate"
+    safe = request.method in SAFE_METHODS
+    if not (safe and followed) and not _same_site(request, host):
         return _refused(request, 403, "Another web site asked for this; it was refused.")
     if access.token is None:
         return None
@@ -114,7 +118,8 @@ def refusal(request: Request, access: Access) -> Response | None:
     if request.method in SAFE_METHODS and same(shown, access.token):
         # The token leaves the address, and so the history of the browser.
         rest = urlencode([p for p in parse_qsl(request.url.query) if p[0] != "token"])
-        response = RedirectResponse(request.url.path + (f"?{rest}" if rest else ""), 303)
+        path = rooted(route_path(request.scope))
+        response = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
         response.set_cookie(
             access.cookie,
             access.token,

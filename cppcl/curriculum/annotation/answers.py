@@ -224,7 +224,7 @@ def _csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
 
 
 def _json_rows(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(io.StringIO(text, newline="\n"), start=1):
         if not line.strip():
             continue
         try:

@@ -1,6 +1,7 @@
 "use strict";
 
 const byId = (id) => document.getElementById(id);
+const root = document.documentElement.dataset.root; // prefix of a reverse proxy
 
 /* Asking: without this script each answer loads the page anew. */
 function ask() {
@@ -74,7 +75,7 @@ function ask() {
 
   async function goOn() {
     const who = new URLSearchParams(new FormData(byId("undo")));
-    const response = await fetch(`/ask?${who}`, { headers: { Accept: "application/json" } });
+    const response = await fetch(`${root}/ask?${who}`, { headers: { Accept: "application/json" } });
     if (response.ok) show(await response.json(), "");
   }
 
@@ -119,12 +120,12 @@ function ask() {
     const fields = new URLSearchParams(new FormData(form));
     fields.set("seconds", seconds);
     fields.set("easier", choice);
-    send("/answer", fields, choice === "skip" ? "Skipped." : `Saved: ${choice === "a" ? "left" : "right"} is easier.`);
+    send(`${root}/answer`, fields, choice === "skip" ? "Skipped." : `Saved: ${choice === "a" ? "left" : "right"} is easier.`);
   });
 
   byId("undo").addEventListener("submit", (event) => {
     event.preventDefault();
-    send("/undo", new URLSearchParams(new FormData(event.target)), "Taken back.");
+    send(`${root}/undo`, new URLSearchParams(new FormData(event.target)), "Taken back.");
   });
 
   const keys = {
@@ -160,7 +161,7 @@ function take() {
     report.replaceChildren(paragraph(`Reading ${file.name} …`));
     try {
       const kind = file.name.toLowerCase().endsWith(".jsonl") ? "jsonl" : "csv";
-      const response = await fetch(`/import?kind=${kind}`, {
+      const response = await fetch(`${root}/import?kind=${kind}`, {
         method: "POST",
         headers: { Accept: "application/json" },
         body: await file.text(),
@@ -177,7 +178,7 @@ function take() {
         list.append(item);
       }
       report.replaceChildren(
-        paragraph(`${file.name}: ${found.n_new} answers are new, ${found.n_known} were here, ${found.problems.length} lines were left out.`),
+        paragraph(`${file.name}: ${found.n_new} answers are new, ${found.n_known} were here, ${found.n_wrong} lines were left out${found.n_wrong > found.problems.length ? `, of which the first ${found.problems.length} are` : ""}.`),
         list,
       );
     } catch (error) {

@@ -1,6 +1,7 @@
 "use strict";
 
 const byId = (id) => document.getElementById(id);
+const root = document.documentElement.dataset.root; // prefix of a reverse proxy
 const PAUSE = 150; // ms after the last stroke
 const N_EXAMPLES = 8;
 const MOST_TRIES = 4;
@@ -81,7 +82,7 @@ async function search() {
 /* Ask until there is an answer; a busy server is asked again. */
 async function ask(asked, signal, isLatest) {
   for (let tried = 1; ; tried += 1) {
-    const response = await fetch("/api/search", {
+    const response = await fetch(`${root}/api/search`, {
       method: "POST",
       headers: { "Content-Type": "application/json", Accept: "application/json" },
       body: JSON.stringify(asked),
@@ -247,7 +248,7 @@ function showExamples() {
 }
 
 async function load() {
-  const response = await fetch("/api/models", { headers: { Accept: "application/json" } });
+  const response = await fetch(`${root}/api/models`, { headers: { Accept: "application/json" } });
   if (!response.ok) throw new Error(response.statusText);
   ({ models } = await response.json());
   choose(model ? model.name : byId("model").value);

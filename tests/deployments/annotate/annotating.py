@@ -33,6 +33,12 @@ def ask(browser: Any, annotator: str, modality: str = "sketch") -> Question | No
 SIDES = ("left", "right")
 
 
+def begin(browser: Any, annotator: str, modality: str = "sketch") -> Question | None:
+    """The pair that the page shows to someone who comes from the start."""
+    browser.post("/ask", data={"annotator": annotator, "modality": modality}, status=303)
+    return ask(browser, annotator, modality)
+
+
 def answer(browser: Any, annotator: str, shown: Question, easier: str = "a", **more: Any) -> Any:
     """Post an answer as the script of the page does."""
     form = {"annotator": annotator, "modality": "sketch", "seconds": "1.5", "easier": easier}

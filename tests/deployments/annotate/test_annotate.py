@@ -16,6 +16,7 @@ from tests.deployments.annotate.annotating import (
     answer,
     answer_all,
     ask,
+    begin,
     exported,
     pair_of,
 )
@@ -49,7 +50,7 @@ class TestAsking:
         assert ask(browser, "Ada", "image") != first
 
     def test_two_annotators_are_not_shown_the_same_pair(self, browser):
-        mine, theirs = ask(browser, "Ada"), ask(browser, "Bo")
+        mine, theirs = begin(browser, "Ada"), begin(browser, "Bo")
         assert pair_of(mine) != pair_of(theirs)
         for _ in range(3):
             answer(browser, "Ada", mine)
@@ -57,9 +58,9 @@ class TestAsking:
             assert pair_of(mine) != pair_of(theirs)
 
     def test_a_pair_that_someone_left_is_asked_again(self, browser, session):
-        left = ask(browser, "Ada")
+        left = begin(browser, "Ada")
         session.now = 299.0
-        assert pair_of(ask(browser, "Bo")) != pair_of(left)
+        assert pair_of(begin(browser, "Bo")) != pair_of(left)
         session.now = 301.0
         assert ask(browser, "Cy") is not None
         assert pair_of(ask(browser, "Cy")) == pair_of(left)
@@ -236,6 +237,7 @@ class TestImporting:
             assert browser.post(f"/import?kind={kind}", content=text).json() == {
                 "n_new": 0,
                 "n_known": 18,
+                "n_wrong": 0,
                 "problems": [],
             }
             file = tmp_path / f"{kind}.sqlite"
