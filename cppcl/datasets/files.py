@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import unicodedata
@@ -16,8 +17,9 @@ from pathlib import Path, PurePosixPath
 from cppcl.errors import InputError
 from cppcl.pictures.decoding import picture_suffixes
 from cppcl.pictures.raster import HEIC_HINT, HEIC_SUFFIXES
-from cppcl.regular_files import open_regular, special_kind
+from cppcl.regular_files import open_regular, read_bytes, special_kind
 
+_TEXT = re.compile(rb"<(?:[\w.-]+:)?text[\s>]")
 _LONGEST_PATH = 4096  # of Linux, with the zero at its end
 SYSTEM_NAMES = frozenset({"thumbs.db", "desktop.ini", "__macosx", "ehthumbs.db", "@eadir"})
 
@@ -72,6 +74,30 @@ class Scan:
                 f"{shown}{f' and {more} more' if more > 0 else ''}."
             )
         return found
+
+
+def undrawn_text(root: Path, scan: Scan) -> list[str]:
+    """A sentence about the SVG drawings that hold text, which is not drawn; none without any."""
+    found = [
+        path
+        for path in scan.files.values()
+        if path.lower().endswith(".svg") and _TEXT.search(_content(root / path))
+    ]
+    if not found:
+        return []
+    shown = ", ".join(found[:N_NAMED])
+    more = f" and {len(found) - N_NAMED} more" if len(found) > N_NAMED else ""
+    return [
+        f"{len(found)} drawing(s) in {scan.folder} hold text, which is not drawn: {shown}{more}; "
+        "convert it to paths if it matters."
+    ]
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except (OSError, InputError):
+        return b""  # said by what decodes it
 
 
 def scan_pictures(root: Path, folder: str) -> Scan:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Literal
 
-from cppcl.datasets.files import Scan, file_sha256, scan_pictures
+from cppcl.datasets.files import Scan, file_sha256, scan_pictures, undrawn_text
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
 from cppcl.modality import MODALITIES, Modality
@@ -89,11 +89,12 @@ class Folder:
         )
 
     def findings(self, root: Path) -> list[str]:
-        """Ignored files, pictures left out, and classes or groups of one modality only."""
+        """Ignored files, text, pictures left out, and classes or groups of one modality only."""
         root = Path(root)
         scans = {m: scan_pictures(root, self._folder(m)) for m in MODALITIES}
         ties = self._ties(root, scans)
         found = [line for m in MODALITIES for line in scans[m].findings()]
+        found += [line for m in MODALITIES for line in undrawn_text(root, scans[m])]
         for modality in MODALITIES:
             unnamed = sum((modality, key) not in ties for key in scans[modality].files)
             if unnamed:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cppcl.datasets.files import scan_pictures
+from cppcl.datasets.files import scan_pictures, undrawn_text
 from cppcl.datasets.folder import images_only
 from cppcl.errors import DataUnavailableError, InputError
 from storage import Reference
@@ -183,7 +183,8 @@ def index_folder(
     features = store.open(lineage.features["image"])
     picture_extractor(extractor_of(features), workspace)
     table = images_only(folder)
-    findings = scan_pictures(folder, ".").findings()
+    scan = scan_pictures(folder, ".")
+    findings = [*scan.findings(), *undrawn_text(folder, scan)]
     for finding in findings:
         log(f"{folder.name}: {finding}")
     fetched = publish_table(

@@ -248,6 +248,12 @@ def coordinates() -> dict[str, str | bytes]:
         STAR.format(""), 'width="100%" height="100%" viewBox="0 0 100 100"'
     )
     made["turned root"] = svg(STAR.format(""), 'viewBox="0 0 100 100" transform="scale(-1 1)"')
+    made["moved root"] = svg(
+        STAR.format(""), 'viewBox="0 0 100 100" width="50" height="50" transform="translate(9 5)"'
+    )
+    made["root turned about a point"] = svg(
+        STAR.format(""), 'viewBox="0 0 100 50" style="transform:rotate(9deg);transform-origin:0 0"'
+    )
     made["faded root"] = svg(STAR.format(""), 'viewBox="0 0 100 100" opacity=".4"')
     made["style of the root"] = svg(
         STAR.format(""), 'viewBox="0 0 100 50" style="width:100px;height:100px"'

@@ -189,7 +189,7 @@ def _divided(text: str, scale: float) -> str:
 
 def _check_transforms(root: Element) -> None:
     if root.get("transform"):
-        raise NotDrawnError("a transformation of the whole drawing")
+        _turn_content(root)
     box = view_box(root)
     nested = sum(local_name(element) == "svg" for element in root.iter()) > 1
     known = box is not None and not nested and box[:2] == (0, 0)
@@ -203,6 +203,35 @@ def _check_transforms(root: Element) -> None:
             element.set(
                 "transform-origin", numeric_origin(origin, box[2:] if box and known else None)
             )
+
+
+def _turn_content(root: Element) -> None:
+    """Move a transformation of the root, about the middle of the picture, to its content."""
+    box = view_box(root)
+    lengths = [_PLAIN_LENGTH.fullmatch(root.get(side, "")) for side in ("width", "height")]
+    if lengths[0] and lengths[1]:
+        width, height = (float(match[1]) for match in lengths if match)
+    elif box is not None and not root.get("width") and not root.get("height"):
+        width, height = box[2:]
+    else:
+        raise NotDrawnError("a transformation of a drawing without a size")
+    if root.get("transform-origin") or root.get("transform-box"):
+        raise NotDrawnError("a transformation of the whole drawing about another point")
+    content = Element(f"{SVG}svg", {"width": f"{width}", "height": f"{height}"})
+    for name in ("viewBox", "preserveAspectRatio"):
+        if name in root.attrib:
+            content.set(name, root.attrib.pop(name))
+    content.set("overflow", root.attrib.pop("overflow", "hidden"))
+    content.extend(list(root))
+    middle = f"{width / 2:.9g} {height / 2:.9g}"
+    back = f"{-width / 2:.9g} {-height / 2:.9g}"
+    turned = Element(f"{SVG}g")
+    turned.set(
+        "transform", f"translate({middle}) {root.attrib.pop('transform')} translate({back})"
+    )
+    turned.append(content)
+    root[:] = [turned]
+    root.set("viewBox", f"0 0 {width:.9g} {height:.9g}")
 
 
 def holds_only_text(root: Element) -> bool:

@@ -289,6 +289,17 @@ def test_names_in_two_unicode_forms_are_named(make):
         table_of(root)
 
 
+def test_text_in_drawings_is_named(make):
+    root = make("sketches/a/1.svg", "sketches/b/1.svg", "images/a/1.png", "images/b/1.png")
+    start = '<svg xmlns="http://www.w3.org/2000/svg">'
+    (root / "sketches/a/1.svg").write_text(f"{start}<rect/><text x='1'>A</text></svg>")
+    (root / "sketches/b/1.svg").write_text(f"{start}<title>text</title><textPath/></svg>")
+    (finding,) = Folder(root=root).findings(root)
+    assert finding.startswith(
+        "1 drawing(s) in sketches hold text, which is not drawn: sketches/a/1"
+    )
+
+
 def test_images_only_takes_any_layout(make):
     root = make("1.png", "cat/2.png", "cat/x/3.jpg", "Thumbs.db")
     table = images_only(root)

@@ -97,6 +97,15 @@ def test_background_of_the_root_is_drawn():
     assert picture[20, 20].tolist() == WHITE
 
 
+def test_a_root_is_turned_about_the_middle_of_the_picture():
+    box = '<rect width="10" height="40"/>'
+    given = 'viewBox="0 0 40 20" width="80" height="40" transform="scale(-1 1)"'
+    picture = decode_picture(svg(box, given), longest_side=80)
+    assert picture.shape == (40, 80, 3)
+    assert (picture[:, 60:] == 0).all()
+    assert (picture[:, :60] == 255).all()
+
+
 def test_shadows_have_the_colour_that_they_ask_for():
     shadow = '<rect width="20" height="40" style="filter:drop-shadow(20px 0 0 #6ab450)"/>'
     picture = decode_picture(svg(shadow), longest_side=40)
@@ -173,7 +182,7 @@ def test_what_is_not_drawn_is_refused_by_name(kind):
         ('style="background:url(a.png)"', "the background 'url"),
         ('style="border:1px solid red"', "border"),
         ('style="margin:0 5px"', "margin"),
-        ('transform="rotate(9)"', "transformation of the whole drawing"),
+        ('style="transform:rotate(9deg);transform-origin:0 0"', "about another point"),
     ],
 )
 def test_what_a_root_asks_for_is_refused_by_name(attributes, reason):
