@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.curriculum.among import among
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.learning.agreement import Agreement, agreement_memory, remembered_agreement
@@ -289,7 +290,7 @@ class CPRL(Learner):
             dictionaries,
             laplacian,
             data.group_scale("size" if "group_size" in self.printed else "relative"),
-            data.chosen_curricula(self.pacing.curricula),
+            self._curricula(data, judged),
             alpha=self.alpha,
             beta=self.beta,
             n_rounds=self.n_rounds,
@@ -400,6 +401,19 @@ class CPRL(Learner):
                     f"{len(F)} rows"
                 )
         return given
+
+    def _curricula(
+        self, data: TrainingData, judged: Agreement | None
+    ) -> tuple[Curriculum | None, Curriculum | None]:
+        """Curricula that take part; of samples that likely are right alone, where some are not."""
+        chosen = data.chosen_curricula(self.pacing.curricula)
+        if judged is None or judged.right_share == 1:
+            return chosen
+        sketches, images = (
+            None if curriculum is None else among(curriculum, np.flatnonzero(probability >= 0.5))
+            for curriculum, probability in zip(chosen, judged.probabilities, strict=True)
+        )
+        return sketches, images
 
     def _code(self, modality: Modality, prepared: Floating) -> Floating:
         coding = self.coding.settled_by(self._arrays)
