@@ -156,7 +156,7 @@ def _read(path: Path, label: str) -> bytes:
     except PermissionError as error:
         raise PictureError(f"{label}: not allowed to read it; change its permissions") from error
     except InputError as error:
-        raise PictureError(f"{label}: no file, but {error}") from error
+        raise PictureError(str(error).replace(str(path), label, 1)) from error
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:
             raise

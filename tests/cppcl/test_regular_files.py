@@ -15,6 +15,7 @@ from cppcl.datasets.splits.published import split_text
 from cppcl.errors import InputError, PictureError
 from cppcl.pictures.decoding import decode_picture, read_sample
 from cppcl.regular_files import check_regular, open_regular
+from deployments.cli import WRONG_USE, main
 from deployments.web.pictures import _read
 from flows.configuration.load import load_experiment
 
@@ -43,6 +44,7 @@ READERS = {
         ".zip",
         lambda path: list(members(path.parent, "x", path.parent, limits=Limits())),
     ),
+    "archive": (".zip", lambda path: list(members(path, "x", path.parent, limits=Limits()))),
     "labels": (
         ".csv",
         lambda path: Matrices(sketch_features=path, image_features=path, labels=path)._lines(),
@@ -55,6 +57,13 @@ def test_pipes_are_never_waited_for(what, pipe):
     suffix, read = READERS[what]
     with pytest.raises(InputError, match=r"a pipe|does not exist"):
         read(with_suffix(pipe, suffix))
+
+
+def test_archives_that_are_added_are_never_waited_for(pipe, capsys):
+    path = with_suffix(pipe, ".zip")
+    workspace = ["--workspace", str(path.parent)]
+    assert main(["data", "add", "pacs", str(path), *workspace]) == WRONG_USE
+    assert f"{path} is a pipe" in capsys.readouterr().err
 
 
 def test_other_kinds_are_named(tmp_path):

@@ -115,6 +115,7 @@ def members(
             else:
                 yield Member(inside, path.stat().st_size, False, _opener(path), path)
         return
+    check_regular(source)
     if not is_archive(source.name):
         yield Member(name, source.stat().st_size, False, _opener(source), source)
         return
