@@ -22,16 +22,22 @@ from tasks.samples import open_pictures
 from tasks.stages.evaluate import open_evaluation
 from tasks.workspace import Workspace
 
+PLAIN, SHORT = "no curriculum", "3 rounds, no curriculum"
 ROWS = {
-    "CPRL, fuller is easier": ("emoji-drawn", "cprl"),
-    "the same, ten times the weight": ("emoji-drawn", "cprl_strong_curriculum"),
-    "CPRL, edgeness": ("emoji-drawn-edgeness", "cprl"),
-    "CPRL, no curriculum": ("emoji-drawn", "cprl_no_curriculum"),
-    "CPRL, no pacing": ("emoji-drawn", "cprl_no_pacing"),
-    "ridge CCA": ("emoji-drawn", "ridge_cca"),
+    "fuller is easier": ("emoji-drawn", "cprl", PLAIN),
+    "fuller is easier, 10 mu": ("emoji-drawn", "cprl_strong_curriculum", PLAIN),
+    "edgeness": ("emoji-drawn-edgeness", "cprl", PLAIN),
+    "no pacing": ("emoji-drawn", "cprl_no_pacing", PLAIN),
+    PLAIN: ("emoji-drawn", "cprl_no_curriculum", ""),
+    "3 rounds, fuller is easier": ("emoji-drawn", "cprl_short", SHORT),
+    "3 rounds, edgeness": ("emoji-drawn-edgeness", "cprl_short", SHORT),
+    SHORT: ("emoji-drawn", "cprl_short_no_curriculum", ""),
+    "ridge CCA": ("emoji-drawn", "ridge_cca", PLAIN),
 }
-"""Run and method of each curve; the differences are to no curriculum."""
-PLAIN = "CPRL, no curriculum"
+"""Run and method of each curve, and the curve that it is compared with."""
+
+SHOWN = ("fuller is easier", PLAIN, "no pacing", "3 rounds, fuller is easier", "ridge CCA")
+"""Curves of the figure; others lie on one of them."""
 
 Found = list[NDArray[np.float64]]
 """Of each split: 1 where the right picture came first, (n_shares, n_concepts)."""
@@ -84,11 +90,11 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, default=Path("half-drawn.png"))
     options = parser.parse_args()
     workspace = Workspace(options.workspace)
-    found = {name: found_first(workspace, *row) for name, row in ROWS.items()}
-    shares, plain, concepts = found[PLAIN]
+    found = {name: found_first(workspace, *row[:2]) for name, row in ROWS.items()}
+    shares, _, concepts = found[PLAIN]
     numbers = np.unique(np.concatenate(concepts), return_inverse=True)[1]
     queries = np.split(numbers, np.cumsum([len(split) for split in concepts])[:-1])
-    curves = {}
+    curves: dict[str, list[float]] = {}
     for name, (_, right, _) in found.items():
         rows = range(len(shares))
         curves[name] = [
@@ -96,16 +102,16 @@ def main() -> None:
         ]
         values = " ".join(f"{value:5.1f}" for value in curves[name])
         print(f"{name:32s} {values}  mean {np.mean(curves[name]):5.2f}")
-        if name == PLAIN:
+        if not (other := ROWS[name][2]):
             continue
         for what, of in [("all", slice(None)), *((f"{100 * shares[k]:.0f} %", k) for k in rows)]:
             both = [
                 [split[of].reshape(-1, split.shape[1]).mean(axis=0) for split in side]
-                for side in (right, plain)
+                for side in (right, found[other][1])
             ]
             d = paired_difference(both[0], both[1], queries)
             print(f"  {what:6s} {100 * d.mean:+6.2f} [{100 * d.low:+.2f}, {100 * d.high:+.2f}]")
-    options.figure.write_bytes(figure(shares, curves))
+    options.figure.write_bytes(figure(shares, {name: curves[name] for name in SHOWN}))
 
 
 if __name__ == "__main__":
