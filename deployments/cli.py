@@ -12,7 +12,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TextIO, cast
+
+from deployments.escaping import EscapedStream, escaped
 
 COMMANDS = {
     "run": "run an experiment; stored results are reused",
@@ -71,6 +73,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # A label that the terminal's encoding lacks must not end a run.
             stream.reconfigure(errors="backslashreplace")
     quieten()
+    try:
+        with escaping():
+            code = call(arguments)
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:
+        # Whoever read this has enough, as `head` has. Nothing is left to be flushed at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+@contextmanager
+def escaping() -> Iterator[None]:
+    """Let no name that is printed to a terminal be a command to it."""
+    before = sys.stdout
+    if before is not None and before.isatty():
+        sys.stdout = cast(TextIO, EscapedStream(before))
+    try:
+        yield
+    finally:
+        sys.stdout = before
+
+
+def call(arguments: Sequence[str] | None) -> int:
+    """Run one command and tell what goes wrong; returns its exit code."""
     options = build_parser().parse_args(arguments)
     from cppcl.errors import CppclError, InputError, PictureError, TooManyBadPicturesError
     from storage import StoreError, UnknownReferenceError
@@ -79,13 +106,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with stopped_in_order():
             return int(options.call(options))
     except (PictureError, TooManyBadPicturesError) as error:
-        print(f"cppcl: {error}", file=sys.stderr)
+        print(escaped(f"cppcl: {error}"), file=sys.stderr)
         return FAILED
     except (InputError, UnknownReferenceError) as error:
-        print(f"cppcl: {error}", file=sys.stderr)
+        print(escaped(f"cppcl: {error}"), file=sys.stderr)
         return WRONG_USE
+    except BrokenPipeError:
+        raise
     except (CppclError, StoreError, OSError) as error:
-        print(f"cppcl: {error}", file=sys.stderr)
+        print(escaped(f"cppcl: {error}"), file=sys.stderr)
         return FAILED
     except MemoryError as error:
         print(

@@ -8,9 +8,11 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from cppcl.errors import CppclError
 from deployments.terminal import Terminal
@@ -114,6 +116,12 @@ def start_server() -> None:
     CppclError
         If it does not answer.
     """
+    # The server keeps the file, which has no name, as long as it runs.
+    with tempfile.TemporaryFile() as words:
+        _start(words)
+
+
+def _start(words: IO[bytes]) -> None:
     import httpx
 
     with socket.socket() as unused:
@@ -130,6 +138,7 @@ def start_server() -> None:
         env={**os.environ, **disabled},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
+        stderr=words,
         start_new_session=True,
     )
     # Before anything of Prefect is: it then ends after the last events were sent to it.
@@ -149,7 +158,8 @@ def start_server() -> None:
         stop_server(server)
         raise CppclError(
             "Prefect's server did not start "
-            f"({f'exit code {server.returncode}' if ended else f'in {START_SECONDS:g} s'}); see "
+            f"({f'exit code {server.returncode}' if ended else f'in {START_SECONDS:g} s'}"
+            f"{last_words(words)}); see "
             f"that {get_current_settings().home} can be written and has space, or set "
             "PREFECT_HOME to another folder"
         )
@@ -157,6 +167,13 @@ def start_server() -> None:
 
     os.environ["PREFECT_API_URL"] = url
     refresh_global_settings_context()
+
+
+def last_words(stream: IO[bytes]) -> str:
+    """Last line that a program wrote, after a colon; nothing if it wrote none."""
+    stream.seek(0)
+    lines = stream.read().decode(errors="replace").strip().splitlines()
+    return f": {lines[-1].strip()[:500]}" if lines else ""
 
 
 def stop_server(server: subprocess.Popen[bytes]) -> None:

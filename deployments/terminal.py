@@ -15,6 +15,7 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
+from deployments.escaping import escaped
 from tasks.progress import Progress, listening
 
 PLAIN_WIDTH = 140
@@ -34,6 +35,14 @@ def size_text(n_bytes: int | None) -> str:
     return f"{n_bytes / 1e3:.1f} kB"
 
 
+class PipeConsole(Console):
+    """Leaves it to the command to end where nobody reads any more."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise what was caught; called while it is handled."""
+        raise
+
+
 class Terminal:
     """Shows one line for every piece of work that is done, and a bar for each under way.
 
@@ -44,8 +53,9 @@ class Terminal:
     """
 
     def __init__(self, stream: TextIO) -> None:
+        stream = getattr(stream, "stream", stream)  # texts are escaped here
         width = None if stream.isatty() else PLAIN_WIDTH
-        self.console = Console(file=stream, soft_wrap=True, width=width)
+        self.console = PipeConsole(file=stream, soft_wrap=True, width=width)
         self.bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -69,7 +79,7 @@ class Terminal:
 
     def progress(self, progress: Progress) -> None:
         """Show the progress of a piece of work."""
-        name = f"{progress.stage}: {progress.label}"
+        name = escaped(f"{progress.stage}: {progress.label}")
         if name not in self._tasks:
             self._tasks[name] = self.bars.add_task(name, total=progress.total, detail="")
         self.bars.update(
@@ -85,6 +95,7 @@ class Terminal:
 
     def message(self, text: str) -> None:
         """Show a message; the same one again is not repeated."""
+        text = escaped(text)
         if text not in self._shown:
             self._shown.add(text)
             self.console.print(Text(text))
@@ -111,13 +122,15 @@ class Terminal:
             Keep cells of the last column, such as paths to be copied, on one line. In a
             terminal that is narrower than the table, the terminal itself then breaks the lines.
         """
-        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+        table = Table(title=escaped(title), title_justify="left", box=SIMPLE_HEAD)
         for name, values in zip(header, zip(*rows, strict=True), strict=True) if rows else ():
             known = [value for value in values if value != MISSING]
             numeric = bool(known) and all(v.lstrip("+-")[:1].isdigit() for v in known)
-            table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+            table.add_column(
+                escaped(name), justify="right" if numeric else "left", overflow="fold"
+            )
         for row in rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(escaped(cell)) for cell in row))
         if last_whole:
             unlimited = self.console.options.update(width=sys.maxsize)
             needed = Measurement.get(self.console, unlimited, table).maximum

@@ -214,6 +214,10 @@ def _csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+        head = list(reader.fieldnames or ())
+        doubled = sorted({name for name in head if head.count(name) > 1})
+        if doubled:
+            raise InputError(f"line 1: the head has the columns {', '.join(doubled)} twice")
         if missing:
             raise InputError(f"line 1: the head lacks the columns {', '.join(missing)}")
         for row in reader:

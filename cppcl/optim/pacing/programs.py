@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
+import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,16 +75,20 @@ def solve_by_osqp(problem: PacingProblem, start: NDArray[Any], effort: Effort) -
     program = slack_program(problem, scale)
     n, P = len(start), len(program.linear) - len(start)
     solver = osqp.OSQP()
-    solver.setup(
-        *program,
-        eps_abs=1e-7,
-        eps_rel=1e-7,
-        max_iter=50_000,
-        # By default its step adapts to the time that iterations take: not reproducible.
-        adaptive_rho_interval=50,
-        polishing=True,
-        verbose=False,
-    )
+    try:
+        with _words_to_stderr():
+            solver.setup(
+                *program,
+                eps_abs=1e-7,
+                eps_rel=1e-7,
+                max_iter=50_000,
+                # By default its step adapts to the time that iterations take: not reproducible.
+                adaptive_rho_interval=50,
+                polishing=True,
+                verbose=False,
+            )
+    except (osqp.OSQPException, ValueError) as error:  # such as of matrices that rounding bent
+        return _finish(None, None, scale, start, 0, False, str(error))
     violation = np.maximum(program.rows[n : n + P, :n] @ start.astype(np.float64), 0)
     solver.warm_start(x=np.concatenate([start, violation]))
     solution = solver.solve(raise_error=False)
@@ -88,6 +96,21 @@ def solve_by_osqp(problem: PacingProblem, start: NDArray[Any], effort: Effort) -
     iterations, status = int(solution.info.iter), str(solution.info.status)
     duals = solution.y[n : n + P]
     return _finish(solution.x[:n], duals, scale, start, iterations, solved, status)
+
+
+@contextmanager
+def _words_to_stderr() -> Iterator[None]:
+    """Send what compiled code writes to standard output, which may be JSON, to standard error."""
+    library = ctypes.CDLL(None)
+    kept = os.dup(1)
+    try:
+        library.fflush(None)
+        os.dup2(2, 1)
+        yield
+    finally:
+        library.fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def solve_by_cvxpy(problem: PacingProblem, start: NDArray[Any], effort: Effort) -> Solution:

@@ -163,3 +163,9 @@ def test_names_and_seconds():
     for wrong in ("nan", "inf", "-1", "1e9", "x", True, [], 10**400):
         with pytest.raises(InputError, match="seconds="):
             check_seconds(wrong)
+
+
+def test_a_column_that_is_there_twice_is_refused():
+    text = "sample_a,sample_b,easier,easier\na,b,a,b\n"
+    with pytest.raises(InputError, match="has the columns easier twice"):
+        list(read_lines(text, "csv", annotator="x"))

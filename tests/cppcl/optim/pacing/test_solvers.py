@@ -1,5 +1,6 @@
 """What every solver of the pacing step has in common; their oracles are beside the other ones."""
 
+import ctypes
 import warnings
 
 import numpy as np
@@ -116,6 +117,31 @@ def test_a_solver_that_gives_up_warns_and_never_worsens_the_start(monkeypatch):
         result = update_pacing(paced, start=start, solver="osqp")
     assert not result.converged
     assert result.objective <= paced.value(start)
+
+
+def test_what_a_solver_says_does_not_reach_standard_output(monkeypatch, capfd):
+    setup = osqp.OSQP.setup
+
+    def talks(self, *arguments, **options):
+        ctypes.CDLL(None).puts(b"ERROR in validate_data")
+        return setup(self, *arguments, **options)
+
+    monkeypatch.setattr(osqp.OSQP, "setup", talks)
+    update_pacing(problem(), start=np.ones(K + L), solver="osqp")
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert "ERROR in validate_data" in said.err
+
+
+def test_a_solver_that_refuses_a_problem_leaves_the_start(monkeypatch):
+    def refuses(self, *arguments, **options):
+        raise osqp.OSQPException(4)
+
+    monkeypatch.setattr(osqp.OSQP, "setup", refuses)
+    paced = problem()
+    with pytest.warns(ConvergenceWarning, match="use qp_solver='fista'"):
+        result = update_pacing(paced, start=np.ones(K + L), solver="osqp")
+    assert result.objective <= paced.value(np.ones(K + L))
 
 
 def test_a_solver_that_returns_nothing_leaves_the_start():
