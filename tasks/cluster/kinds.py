@@ -6,6 +6,7 @@ What is sent to a batch system or an orchestrator is made by functions that need
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ KINDS = ("local", "slurm", "kubernetes")
 SECONDS = {"local": 120.0, "slurm": 24 * 3600.0, "kubernetes": 1800.0}
 """How long the first worker may take; jobs wait in a queue."""
 OTHER_SECONDS = 120.0
+MOST_CAUSES = 4
+SHARED_MEMORY = "/dev/shm"
 NAME = "cppcl"
 
 
@@ -178,7 +181,29 @@ def start(wanted: Wanted) -> AbstractContextManager[Any]:
                 silence_logs=logging.CRITICAL,
             )
     except Exception as error:  # of a host or a batch system: the libraries have no common class
-        raise CppclError(f"compute.cluster {wanted.where!r} does not start: {error}") from error
+        raise CppclError(
+            f"compute.cluster {wanted.where!r} does not start: {with_causes(error)}"
+            f"{shared_memory_hint()}"
+        ) from error
+
+
+def with_causes(error: BaseException) -> str:
+    """Text of an error, and of those that it was raised from."""
+    said: list[str] = []
+    found: BaseException | None = error
+    while found is not None and len(said) < MOST_CAUSES:
+        text = str(found) or type(found).__name__
+        if text not in said:
+            said.append(text)
+        found = found.__cause__ or found.__context__
+    return "; cause: ".join(text.rstrip(".") for text in said)
+
+
+def shared_memory_hint() -> str:
+    """Say what to mend where the semaphores of worker processes cannot be made."""
+    if sys.platform != "linux" or os.access(SHARED_MEMORY, os.W_OK | os.X_OK):
+        return ""
+    return f"; {SHARED_MEMORY} must be a folder that can be written: worker processes share it"
 
 
 def scheduler_of(wanted: Wanted) -> dict[str, Any]:

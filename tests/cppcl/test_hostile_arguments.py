@@ -1,5 +1,6 @@
 """Whatever a public function is given: the right answer, or an error that names the argument."""
 
+import importlib
 import inspect
 import signal
 import warnings
@@ -452,3 +453,29 @@ def test_a_list_of_pairs_is_no_curriculum(given):
         InputError, match=r"sketch_curriculum .* give cppcl\.curriculum\.ExplicitPairs"
     ):
         fit(**SAMPLES | {"sketch_curriculum": given})
+
+
+MODULES = """
+retrieval.exact retrieval.gallery retrieval.metrics retrieval.comparison retrieval.hashing
+curriculum.pairs curriculum.orders curriculum.semiorder curriculum.scores curriculum.union
+curriculum.build learning.graph learning.affinity learning.preparation learning.composition
+selection.folds selection.grid_search methods features
+"""
+BEHIND_CHECKS = """
+check_pacing checked_codes constructed curriculum_arrays curriculum_from_arrays
+exact_similarities floating_type gather_scores in_type_of joined label_array learning_part
+n_kept prepared_rows principal_axes read_composition row_norms score_by_name score_fold
+score_job search_jobs signs sorted_labels summarise unit_rows zero_codes
+"""
+"""Functions that other modules call with what is checked already."""
+
+
+def test_every_public_function_is_tried():
+    found = {
+        name
+        for module in map(importlib.import_module, (f"cppcl.{name}" for name in MODULES.split()))
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and name[0] != "_"
+    }
+    assert found - set(BEHIND_CHECKS.split()) <= PUBLIC.keys()
+    assert found >= set(BEHIND_CHECKS.split())

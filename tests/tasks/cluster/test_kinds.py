@@ -244,3 +244,19 @@ def test_gpu_work_goes_to_gpu_workers_of_one_cluster(tmp_path):
     page = report.read_text()
     assert "where" in page
     assert "cdn.bokeh.org" not in page
+
+
+def test_a_failed_start_tells_its_causes_and_what_to_mend(monkeypatch, tmp_path):
+    try:
+        try:
+            raise PermissionError(13, "Permission denied", "/dev/shm/x")
+        except PermissionError as error:
+            raise RuntimeError("Nanny failed to start.") from error
+    except RuntimeError as error:
+        said = kinds.with_causes(error)
+    assert said == "Nanny failed to start; cause: [Errno 13] Permission denied: '/dev/shm/x'"
+    monkeypatch.setattr(kinds.sys, "platform", "linux")
+    monkeypatch.setattr(kinds, "SHARED_MEMORY", str(tmp_path))
+    assert kinds.shared_memory_hint() == ""
+    monkeypatch.setattr(kinds, "SHARED_MEMORY", str(tmp_path / "none"))
+    assert "must be a folder that can be written" in kinds.shared_memory_hint()
