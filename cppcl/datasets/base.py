@@ -36,7 +36,8 @@ class DataSet(Protocol):
     def check(self) -> None:
         """Refuse early what `fetch` and `table` would refuse of the places that were given.
 
-        Writes nothing, and reads no picture and no matrix.
+        Writes nothing, and reads no picture and no matrix. A data set that is given no places
+        needs none.
 
         Raises
         ------

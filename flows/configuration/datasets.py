@@ -72,7 +72,9 @@ def check_places(data_set: RegisteredOptions) -> None:
     """
     for role, part in parts_of(data_set).items():
         try:
-            DATASETS[part.registered_name](**part.arguments()).check()
+            data_set = DATASETS[part.registered_name](**part.arguments())
+            if hasattr(data_set, "check"):
+                data_set.check()
         except InputError as error:
             raise type(error)(f"{role}: {error}" if role else str(error)) from error
 

@@ -227,7 +227,7 @@ def test_tuberlin_unseen_classes_are_thirty():
 def applicable(name, table):
     """Splits of the experiment of a data set, as they apply to its small copy."""
     for protocol in load_experiment(name).protocols.values():
-        options = protocol.split.model_dump(exclude={"rule", "seeds", "target"})
+        options = protocol.split.arguments()
         if protocol.split.rule == "file":
             continue
         if name == "cufs":
@@ -311,7 +311,7 @@ def test_official_split_of_cufs():
 def test_seeds_reproduce_the_published_splits_of_qmul_test(seed):
     table = names_only("qmul-test")
     protocol = load_experiment("qmul-test").protocols["half"].split
-    options = protocol.model_dump(exclude={"rule", "seeds", "target"})
+    options = protocol.arguments()
     made = counted_split(table, seed=seed, **options)
     text = split_to_text(made, table, rule="", seed=seed)
     assert parts_of(text) == parts_of(published_text(f"qmul-test-half-{seed}"))

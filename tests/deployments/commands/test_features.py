@@ -141,7 +141,7 @@ def test_what_was_learned_last_is_used_or_what_is_asked_for(cppcl, here, explain
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["hogg", "cross.png"], 2, "no feature extractor 'hogg'; did you mean 'hog'"),
+        (["hogg", "cross.png"], 2, "no feature extractor of name 'hogg'; did you mean 'hog'"),
         (["hog", "cross.png", "--set", "contour=canny"], 2, "--set contour: the extractor has no"),
         (
             ["hog", "cross.png", "--set", "contours=no"],
