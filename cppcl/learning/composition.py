@@ -33,7 +33,7 @@ from cppcl.validation import Floating, Labels, check_choice, check_labels, check
 
 COMPOSITION = "composition"
 """Name of these options beside those of a method."""
-LinkModel = Literal["auto", "groups", "regression"]
+Posterior = Literal["auto", "groups", "regression"]
 """How likely a new sample is of each training class."""
 FEATURE_SCALE = 2.0
 """Norm of the features beside that of a code, as the regression of soft links sees them."""
@@ -72,7 +72,7 @@ class Composition(Estimator):
         Weight of the mean codes of the training classes to which a sample may belong, against
         its own code: what `cppcl.CPRL` does in coding, here by all spaces together. For data whose
         classes have several samples.
-    link_model : {'groups', 'regression', 'auto'}, default 'groups'
+    posterior : {'groups', 'regression', 'auto'}, default 'groups'
         What says how likely the classes are: the cosines to their mean codes, or a multinomial
         logistic regression on the codes of all spaces and the features. 'auto' is 'regression'
         with at most 1,000 classes in both modalities, which is as many as that takes, and 'groups'
@@ -91,7 +91,7 @@ class Composition(Estimator):
     space_weights: tuple[float, ...] | None = None
     centred_share: float = 0.0
     soft_links: float = 0.0
-    link_model: LinkModel = "groups"
+    posterior: Posterior = "groups"
     link_temperature: float = 0.1
     hubness: Hubness = "none"
     n_neighbors: int = 10
@@ -120,7 +120,7 @@ class Composition(Estimator):
         if self.centred_share > 1:
             raise InputError(f"centred_share={self.centred_share} is a share; use at most 1")
         check_number("soft_links", self.soft_links, least=0)
-        check_choice("link_model", self.link_model, LinkModel)
+        check_choice("posterior", self.posterior, Posterior)
         check_number("link_temperature", self.link_temperature, above=0)
         check_choice("hubness", self.hubness, Hubness)
         check_number("n_neighbors", self.n_neighbors, least=1, whole=True)
@@ -378,7 +378,7 @@ class ComposedMethod(BaseMethod):
         """True if a regression says how likely the classes are, once their codes are known."""
         n_classes = len(self._groups[0]) if self._groups else 0
         possible = 2 <= n_classes <= MOST_CLASSES
-        model = self.composition.link_model
+        model = self.composition.posterior
         return model == "regression" or (model == "auto" and possible)
 
     def _regression(

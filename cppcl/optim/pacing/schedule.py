@@ -133,7 +133,7 @@ class SelfPacing:
         regularizer = self.options.regularizer
         if regularizer == "none" or self.gamma is None:
             return False
-        selected = self.v.min() if self.right_share == 1 else self.v.mean() / self.right_share
+        selected = self.v.min() if self.right_share == 1 else self.v.mean() / max(self.right_share, 1e-12)
         if float(selected) > SELECTED[regularizer]:
             self.rounds_selected += 1
         elif not self.rounds_selected:

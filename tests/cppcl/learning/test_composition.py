@@ -71,7 +71,7 @@ def test_soft_links_move_codes_towards_the_classes_they_resemble():
 
 def test_a_regression_says_to_which_classes_samples_may_belong(monkeypatch):
     monkeypatch.setattr("cppcl.baselines.logistic.TOLERANCE", 1e-9)
-    options = {"soft_links": 3.0, "link_model": "regression", "space_weights": (1, 0.25)}
+    options = {"soft_links": 3.0, "posterior": "regression", "space_weights": (1, 0.25)}
     method = composed(**options).fit(*data(), LABELS, LABELS, spaces=SPACES)
     plain = composed(space_weights=(1, 0.25)).fit(*data(), LABELS, LABELS, spaces=SPACES)
 
@@ -98,7 +98,7 @@ def test_a_regression_says_to_which_classes_samples_may_belong(monkeypatch):
 def test_too_many_classes_for_a_regression_are_asked_by_their_means(monkeypatch):
     monkeypatch.setattr("cppcl.learning.composition.MOST_CLASSES", 4)
     found = [
-        composed(soft_links=3.0, link_model=model).fit(*data(), LABELS, LABELS, spaces=SPACES)
+        composed(soft_links=3.0, posterior=model).fit(*data(), LABELS, LABELS, spaces=SPACES)
         for model in ("auto", "groups", "regression")
     ]
     np.testing.assert_array_equal(cosines(found[0]), cosines(found[1]))
@@ -115,7 +115,7 @@ def test_the_bank_is_of_training_sketches():
 
 @pytest.mark.parametrize("name", ["class_cca", "cprl"])
 def test_what_is_stored_codes_alike(name):
-    options = {"soft_links": 1.0, "link_model": "auto", "hubness": "csls", "centred_share": 0.1}
+    options = {"soft_links": 1.0, "posterior": "auto", "hubness": "csls", "centred_share": 0.1}
     fast = {"n_atoms": 4, "n_rounds": 2, "coding": {"code_ridge": 1.0}} if name == "cprl" else {}
     made = [
         make_method(name, **fast, composition={"spaces": "separate", **options}) for _ in range(2)
