@@ -133,7 +133,8 @@ class SelfPacing:
         regularizer = self.options.regularizer
         if regularizer == "none" or self.gamma is None:
             return False
-        selected = self.v.min() if self.right_share == 1 else self.v.mean() / max(self.right_share, 1e-12)
+        share = max(self.right_share, 1e-12)
+        selected = self.v.min() if share == 1 else self.v.mean() / share
         if float(selected) > SELECTED[regularizer]:
             self.rounds_selected += 1
         elif not self.rounds_selected:
