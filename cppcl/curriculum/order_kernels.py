@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.optim.compiled import compiled
+from cppcl.optim.compiled import compiled, compiled_within
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-@compiled
+@compiled_within
 def add_to(tree: Any, rank: int, value: float) -> None:  # pragma: no cover
     """Count a value at a rank, and its first two powers, in a Fenwick tree (n + 1, 3)."""
     k = rank + 1
@@ -28,7 +28,7 @@ def add_to(tree: Any, rank: int, value: float) -> None:  # pragma: no cover
         k += k & -k
 
 
-@compiled
+@compiled_within
 def sums_below(tree: Any, rank: int) -> tuple[float, float, float]:  # pragma: no cover
     """Count, sum and sum of squares of the values at ranks below one."""
     count, total, squares = 0.0, 0.0, 0.0
@@ -41,7 +41,7 @@ def sums_below(tree: Any, rank: int) -> tuple[float, float, float]:  # pragma: n
     return count, total, squares
 
 
-@compiled
+@compiled_within
 def rank_of(ordered: Any, x: float, including: bool) -> int:  # pragma: no cover
     """Number of values in increasing order below x, or of those up to it."""
     low, high = 0, len(ordered)
@@ -181,7 +181,7 @@ def smooth_chain_hinge(
     return value
 
 
-@compiled
+@compiled_within
 def pair_hash(harder: Any, easier: Any) -> Any:  # pragma: no cover
     """Pseudo-random 64-bit hash of a pair of 64-bit numbers (splitmix64's finaliser)."""
     z = harder * np.uint64(0x9E3779B97F4A7C15) + easier

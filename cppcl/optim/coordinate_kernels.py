@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.optim.compiled import compiled
+from cppcl.optim.compiled import compiled, compiled_within
 
 Matrix = NDArray[Any]
 
@@ -23,7 +23,7 @@ PADDING = 16
 """Rows of an active set's Gram matrix have a multiple of as many entries."""
 
 
-@compiled
+@compiled_within
 def subtract_rows(
     h: Matrix, matrix: Matrix, rows: Matrix, steps: Matrix, count: int
 ) -> None:  # pragma: no cover - compiled lines are not traced
@@ -40,7 +40,7 @@ def subtract_rows(
             h[i] -= s * a[i]
 
 
-@compiled
+@compiled_within
 def largest_of(values: Matrix) -> Any:  # pragma: no cover - compiled lines are not traced
     """Largest value, or zero."""
     largest = values.dtype.type(0)
@@ -49,7 +49,7 @@ def largest_of(values: Matrix) -> Any:  # pragma: no cover - compiled lines are 
     return largest
 
 
-@compiled
+@compiled_within
 def admitted_above(
     excess: Matrix, limit: Any, wanted: int
 ) -> Any:  # pragma: no cover - compiled lines are not traced
@@ -71,7 +71,7 @@ def admitted_above(
     return low
 
 
-@compiled
+@compiled_within
 def step_of(
     z: Any, value: Any, t: Any, inverse: Any
 ) -> Any:  # pragma: no cover - compiled lines are not traced
@@ -80,7 +80,7 @@ def step_of(
     return (z - near) * inverse - value
 
 
-@compiled
+@compiled_within
 def sweep(
     part: Matrix, c: Matrix, h: Matrix, t: Any, curvatures: Matrix, inverses: Matrix
 ) -> Any:  # pragma: no cover - compiled lines are not traced
@@ -112,7 +112,7 @@ def sweep(
     return moved
 
 
-@compiled
+@compiled_within
 def conjugate_gradients(
     part: Matrix,
     c: Matrix,

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from cppcl.optim.compiled import compiled
+from cppcl.optim.compiled import compiled, compiled_within
 
 Array = NDArray[Any]
 
@@ -46,7 +46,7 @@ def intersections_of_pairs(
             scores[row] += overlap(queries[row, first:last], codes[row, first:last])
 
 
-@compiled
+@compiled_within
 def overlap(
     query: Array, code: Array
 ) -> float:  # pragma: no cover - compiled lines are not traced

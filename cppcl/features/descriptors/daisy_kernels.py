@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.optim.compiled import compiled
+from cppcl.optim.compiled import compiled, compiled_within
 
 Array = NDArray[Any]
 
@@ -96,7 +96,7 @@ def smooth_columns(
                     result[i] += weight * (above[i] + below[i])
 
 
-@compiled
+@compiled_within
 def mirrored(index: int, size: int) -> int:  # pragma: no cover - compiled lines are not traced
     """Index inside 0 ... size - 1 that a border without repetition mirrors."""
     if size == 1:

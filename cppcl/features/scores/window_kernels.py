@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.optim.compiled import compiled
+from cppcl.optim.compiled import compiled, compiled_within
 
 Array = NDArray[Any]
 
@@ -134,7 +134,7 @@ def suppress(windows: Array, largest_overlap: float, n_kept: int) -> Array:  # p
     return kept[:n]
 
 
-@compiled
+@compiled_within
 def turn_between(a: float, b: float) -> float:  # pragma: no cover
     """Angle between two orientations, from 0 to a right angle."""
     difference = abs(a - b) % np.pi

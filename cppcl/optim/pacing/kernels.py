@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.optim.compiled import compiled
+from cppcl.optim.compiled import compiled, compiled_within
 
 Vector = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def hinge(pairs: NDArray[Any], v: NDArray[Any]) -> float:  # pragma: no cover
     return total
 
 
-@compiled
+@compiled_within
 def equalised(
     x: float, cap: float, yi: float, yj: float, inverse_i: float, inverse_j: float
 ) -> tuple[float, float]:  # pragma: no cover

@@ -11,12 +11,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from cppcl.optim.compiled import compiled
+from cppcl.optim.compiled import compiled, compiled_within
 
 Array = NDArray[Any]
 
 
-@compiled
+@compiled_within
 def product(
     diagonal: Array, right: Array, down: Array, x: Array, out: Array
 ) -> float:  # pragma: no cover - compiled lines are not traced
