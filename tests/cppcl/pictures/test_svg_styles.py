@@ -14,8 +14,6 @@ from cppcl.pictures.svg.refusal import NotDrawnError
 from cppcl.pictures.svg.selectors import Tree, parse_selectors
 from cppcl.pictures.svg.style_sheets import parse_rules
 
-pytestmark = pytest.mark.usefixtures("drawn_apart_or_here")
-
 BOX = '<rect width="40" height="40" {}/>'
 GREEN, BLACK, WHITE, RED = [0, 255, 0], [0, 0, 0], [255, 255, 255], [255, 0, 0]
 
