@@ -17,7 +17,7 @@ demo: $(VENV)/.installed-demo ## install, run the chain on the embedded data, sa
 test: $(VENV)/.installed-dev ## install, then check import rules, tests and coverage
 	$(BIN)/lint-imports
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal \
-		--cov=cppcl --cov=storage --cov-fail-under=95
+		--cov=cppcl --cov=storage --cov-fail-under=98
 
 lint: $(VENV)/.installed-dev ## ruff, mypy and import rules
 	$(BIN)/ruff check

@@ -23,8 +23,9 @@ def compiled(function: Function) -> Function:
 def compiled_within(function: Function) -> Function:
     """Compile a function that other compiled ones call, as a part of each of them.
 
-    It is not kept on disk: one that is read from there cannot be inlined, so that its caller would
-    round otherwise than where both were compiled together, and processes would differ.
+    It is inlined before compilation. Else a process has the function twice, on its own and within
+    its caller, which are optimised apart; which one is called depends on whether the caller was
+    compiled there or read from disk, and so would the last bits of what it returns.
     """
-    kernel: Function = njit(**OPTIONS)(function)
+    kernel: Function = njit(inline="always", **OPTIONS)(function)
     return kernel

@@ -110,8 +110,10 @@ def srgb_colour(text: str) -> str | None:
     if call is None:
         from PIL import ImageColor
 
-        known = ImageColor.colormap.get(value)
-        return known if isinstance(known, str) else None
+        if value not in ImageColor.colormap:
+            return None
+        # Not the entry itself: Pillow replaces those that it has been asked for.
+        return "#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(value))
     name, inside = call[1], call[2]
     if name in _NEVER_RESOLVED or inside.lstrip().startswith("from "):
         raise NotDrawnError(f"the colour {text.strip()[:60]!r}, which is made of others")

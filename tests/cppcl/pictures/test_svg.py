@@ -12,6 +12,8 @@ from PIL import Image
 from cppcl.errors import InputError, PictureError
 from cppcl.pictures.decoding import decode_picture
 
+pytestmark = pytest.mark.usefixtures("drawn_apart_or_here")
+
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 
 

@@ -14,6 +14,8 @@ from cppcl.pictures.svg.refusal import NotDrawnError
 from cppcl.pictures.svg.selectors import Tree, parse_selectors
 from cppcl.pictures.svg.style_sheets import parse_rules
 
+pytestmark = pytest.mark.usefixtures("drawn_apart_or_here")
+
 BOX = '<rect width="40" height="40" {}/>'
 GREEN, BLACK, WHITE, RED = [0, 255, 0], [0, 0, 0], [255, 255, 255], [255, 0, 0]
 
@@ -278,3 +280,9 @@ def test_broken_sheets_say_no_more_than_they_hold():
     assert np.array_equal(
         [r.selectors[0].specificity for r in parse_rules("#a .b c{}")], [(1, 1, 1)]
     )
+
+
+def test_colours_are_known_after_pillow_used_them():
+    before = srgb_colour("rebeccapurple")
+    Image.new("RGB", (1, 1), "rebeccapurple")
+    assert srgb_colour("rebeccapurple") == before == "#663399"
