@@ -23,10 +23,11 @@ from tasks.workspace import Workspace
 
 @dataclass(frozen=True)
 class Match:
-    """A picture of the gallery that answers a query."""
+    """A picture of the gallery that answers a query; its title is what a person calls it."""
 
     rank: int
     path: Path
+    title: str
     label: str
     similarity: float
 
@@ -107,7 +108,8 @@ class Model:
     def _match(self, rank: int, row: int, similarity: float) -> Match:
         table = self.pictures.table
         at = table.rows("image")[row]
-        return Match(rank, self.pictures.root / table.paths[at], table.labels[at], similarity)
+        path = self.pictures.root / table.paths[at]
+        return Match(rank, path, table.title(at), table.labels[at], similarity)
 
 
 def read_sketch(file: Path, longest_side: int, *, photograph: bool = False) -> Picture:

@@ -19,7 +19,7 @@ class DataSet(Protocol):
     name : str
         Its name in the registry.
     version : int
-        Raised whenever the table or the files it makes change.
+        Raised whenever the table, titles aside, or the files of its samples change.
     has_pictures : bool
         False for one whose samples are rows of numbers.
     """

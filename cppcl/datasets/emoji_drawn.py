@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from cppcl.datasets.emoji import Emoji
+from cppcl.datasets.emoji import Emoji, titles_of
 from cppcl.datasets.files import file_sha256, made_whole
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import DataUnavailableError, InputError
@@ -104,6 +104,7 @@ class EmojiDrawn:
             modality=modality,
             labels=tuple(labels[thing] for thing in groups),
             groups=groups,
+            titles=titles_of(groups),
         )
 
     def findings(self, root: Path) -> list[str]:

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 from dataclasses import dataclass, fields
+from pathlib import PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,9 @@ class SampleTable:
         Class of each sample.
     groups : tuple of str
         Instance that ties a sketch to its picture; the sample's own id where there is none.
+    titles : tuple of str
+        What a person calls what is on each sample; empty where the data set knows no titles. Not
+        part of `digest`.
     """
 
     ids: tuple[str, ...]
@@ -44,9 +48,10 @@ class SampleTable:
     modality: tuple[Modality, ...]
     labels: tuple[str, ...]
     groups: tuple[str, ...]
+    titles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        lengths = {field.name: len(getattr(self, field.name)) for field in fields(self)}
+        lengths = {name: len(getattr(self, name)) for name in self._filled()}
         if len(set(lengths.values())) > 1:
             raise InputError(f"columns of a sample table differ in length: {lengths}")
         if len(set(self.ids)) != len(self.ids):
@@ -64,13 +69,18 @@ class SampleTable:
         """Table rows of one modality, in order."""
         return np.flatnonzero(np.array(self.modality, dtype=object) == modality).astype(np.int64)
 
+    def title(self, row: int) -> str:
+        """What a person calls a table row: its title, else its label, else its file's name."""
+        given = self.titles[row] if self.titles else ""
+        return given or self.labels[row] or PurePosixPath(self.paths[row]).stem
+
     def column(self, name: str, modality: Modality) -> list[str]:
         """Return one column, restricted to one modality."""
         values = getattr(self, name)
         return [values[row] for row in self.rows(modality)]
 
     def digest(self) -> str:
-        """Hexadecimal sha256 over every column but the paths."""
+        """Hexadecimal sha256 over every column but the paths and titles."""
         digest = hashlib.sha256()
         for row in zip(
             self.ids, self.sha256, self.modality, self.labels, self.groups, strict=True
@@ -106,10 +116,14 @@ class SampleTable:
         text = io.StringIO()
         # Quoted throughout: a bare carriage return in a file name would not be read back.
         writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        names = [field.name for field in fields(self)]
+        names = self._filled()
         writer.writerow(names)
         writer.writerows(zip(*(getattr(self, name) for name in names), strict=True))
         return text.getvalue()
+
+    def _filled(self) -> list[str]:
+        """Names of the columns, without that of titles where there are none."""
+        return [f.name for f in fields(self) if f.name != "titles" or self.titles]
 
     @classmethod
     def from_csv(cls, text: str) -> SampleTable:

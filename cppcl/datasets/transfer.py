@@ -59,6 +59,7 @@ def joined_table(tables: Mapping[Role, SampleTable]) -> SampleTable:
         modality=first.modality + second.modality,
         labels=first.labels + second.labels,
         groups=prefixed("groups"),
+        titles=tuple(table.title(row) for table in (first, second) for row in range(len(table))),
     )
 
 

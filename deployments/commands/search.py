@@ -44,8 +44,8 @@ def run(options: Namespace) -> int:
         return 0
     Terminal(sys.stdout).table(
         f"nearest to {options.picture}",
-        ["rank", "similarity", "label", "picture"],
-        [[str(m.rank), f"{m.similarity:.4f}", m.label, str(m.path)] for m in matches],
+        ["rank", "similarity", "title", "label", "picture"],
+        [[str(m.rank), f"{m.similarity:.4f}", m.title, m.label, str(m.path)] for m in matches],
         last_whole=True,
     )
     return 0

@@ -55,6 +55,7 @@ def answer_of(model: ServedModel, found: list[Found], *, by_sketch: bool) -> out
         out.MatchOut(
             rank=rank,
             row=match.row,
+            title=model.titles[match.row],
             label=model.labels[match.row],
             similarity=match.similarity,
             name=model.paths[match.row],
@@ -93,7 +94,7 @@ def describe_model(model: ServedModel) -> out.ModelOut:
         examples=[
             out.ExampleOut(
                 row=row,
-                label=model.label_of_example(row),
+                title=model.title_of_example(row),
                 thumbnail=f"/pictures/{key}/sketch/{row}",
                 original=f"/originals/{key}/sketch/{row}",
             )

@@ -60,7 +60,8 @@ class MatchOut(BaseModel):
 
     rank: int
     row: int
-    label: str
+    title: str = Field(description="what a person calls what is on it")
+    label: str = Field(description="its class")
     similarity: float
     name: str = Field(description="path of the file within its data set")
     thumbnail: str = Field(description="address of the picture, at most 256 pixels a side")
@@ -85,7 +86,7 @@ class ExampleOut(BaseModel):
     """A sketch of the model's data set."""
 
     row: int
-    label: str
+    title: str
     thumbnail: str
     original: str
 

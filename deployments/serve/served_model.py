@@ -102,6 +102,7 @@ class ServedModel:
         self._gallery = Gallery(model.codes.array("image_codes")[rows], metric=metric)
         self._place_of_row = {row: place for place, row in enumerate(rows.tolist())}
         in_table = self.table.rows("image")
+        self.titles = [self.table.title(k) for k in in_table]
         self.labels = [self.table.labels[k] for k in in_table]
         self.paths = [self.table.paths[k] for k in in_table]
 
@@ -129,8 +130,8 @@ class ServedModel:
                 metric=metric,
             )
         sketch_rows = sketches.table.rows("sketch")
-        self._sketch_labels: dict[int, str] = {
-            r: sketches.table.labels[sketch_rows[r]] for r in self.examples
+        self._sketch_titles: dict[int, str] = {
+            r: sketches.table.title(sketch_rows[r]) for r in self.examples
         }
         self.drawings: Drawings = drawings_of(workspace, lineage)
         shown: dict[Modality, tuple[SampleTable, Path]] = {
@@ -143,7 +144,7 @@ class ServedModel:
             files: dict[PictureRow, PictureFile] = {
                 (modality, row): PictureFile(table.paths[k], table.sha256[k])
                 for row, k in enumerate(table.rows(modality).tolist())
-                if modality == "image" or row in self._sketch_labels
+                if modality == "image" or row in self._sketch_titles
             }
             self.small[modality] = PictureReader(root, files, THUMBNAIL)
             self.large[modality] = PictureReader(root, files, LARGE)
@@ -167,9 +168,9 @@ class ServedModel:
         """Pixels to which queries are reduced."""
         return self._spec.longest_side
 
-    def label_of_example(self, row: int) -> str:
-        """Label of the sketch in a row."""
-        return self._sketch_labels[row]
+    def title_of_example(self, row: int) -> str:
+        """Title of the sketch in a row."""
+        return self._sketch_titles[row]
 
     def by_picture(self, picture: Picture, k: int) -> list[Found]:
         """Nearest pictures to a sketch, best first; none where its code is all zero."""

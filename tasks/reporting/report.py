@@ -295,15 +295,18 @@ def result_grid(
 def picture_reader(
     pictures: Pictures, modality: Modality, target: Target, longest_side: int
 ) -> Callable[[int], tuple[NDArray[Any], str]]:
-    """Function from a row of a modality to its picture and what must agree: label or group."""
-    rows = pictures.table.rows(modality)
-    names = getattr(pictures.table, target)
+    """Function from a row of a modality to its picture and what a person calls it.
+
+    That is its title, or else what must agree: label or group.
+    """
+    table = pictures.table
+    rows = table.rows(modality)
+    names = getattr(table, target)
 
     def read(row: int) -> tuple[NDArray[Any], str]:
         at = rows[row]
-        path = pictures.table.paths[at]
-        sample = read_sample(pictures.root, path, longest_side=longest_side)
-        return sample, names[at]
+        sample = read_sample(pictures.root, table.paths[at], longest_side=longest_side)
+        return sample, table.title(at) if table.titles else names[at]
 
     return read
 

@@ -163,7 +163,10 @@ def publish_table(
         writer.note(root=str(root.absolute()))
 
     stored = store.find(recipe.reference)
-    if stored is not None and pictures_root(stored) != root.absolute():
-        # The same pictures at another place: the place is the only thing that is written anew.
+    if stored is not None and (
+        pictures_root(stored) != root.absolute()
+        or SampleTable.from_csv(stored.text("samples.csv")).titles != table.titles
+    ):
+        # The same pictures, elsewhere or under other titles: nothing else is written anew.
         mode = "force"
     return produce(store, recipe, create, mode=mode, label=str(parameters.get("dataset", root)))

@@ -129,7 +129,7 @@ async function show(found) {
     );
   } else {
     const n = found.matches.length;
-    say(`${n} nearest pictures. The first: ${first.label}, similarity ${first.similarity.toFixed(3)}.`);
+    say(`${n} nearest pictures. The first: ${first.title}, similarity ${first.similarity.toFixed(3)}.`);
   }
   if (byKeyboard && !document.activeElement.closest("main")) byId("status").focus();
   byKeyboard = false;
@@ -145,7 +145,7 @@ function card(match, key) {
   const score = match.similarity.toFixed(3);
   const image = element("img", {
     src: match.thumbnail,
-    alt: `Number ${match.rank}: ${match.label}`,
+    alt: `Number ${match.rank}: ${match.title}`,
     width: 256,
     height: 256,
   });
@@ -158,11 +158,11 @@ function card(match, key) {
   const caption = element(
     "div",
     { className: "caption" },
-    element("span", { className: "label", textContent: match.label, title: match.label }),
+    element("span", { className: "label", textContent: match.title, title: match.title }),
     like,
     element("span", { className: "score", textContent: score, title: "similarity" }),
   );
-  like.setAttribute("aria-label", `More like number ${match.rank}, ${match.label}`);
+  like.setAttribute("aria-label", `More like number ${match.rank}, ${match.title}`);
   like.addEventListener("click", () => {
     byKeyboard = true;
     take(match.original, { image: match.row, key });
@@ -237,8 +237,8 @@ function showExamples() {
   const shown = Array.from({ length: n }, (_, i) => examples[(firstExample + i) % examples.length]);
   byId("examples").replaceChildren(
     ...shown.map((example) => {
-      const image = element("img", { src: example.thumbnail, alt: `Sketch: ${example.label}`, width: 256, height: 256 });
-      const button = element("button", { type: "button", title: example.label }, image);
+      const image = element("img", { src: example.thumbnail, alt: `Sketch: ${example.title}`, width: 256, height: 256 });
+      const button = element("button", { type: "button", title: example.title }, image);
       button.addEventListener("click", () => take(example.original, { example: example.row, key }));
       return element("li", {}, button);
     }),

@@ -33,6 +33,8 @@ def test_table_pairs_857_concepts(table):
     dog = table.ids.index("sketch/1f436")
     assert (table.labels[dog], table.groups[dog]) == ("animal-mammal", "1f436")
     assert table.paths[dog] == "sketches/1f436.svg"
+    assert table.title(dog) == "dog face"
+    assert "" not in table.titles
 
 
 def test_fetching_again_and_elsewhere_gives_the_same(root, table, tmp_path):

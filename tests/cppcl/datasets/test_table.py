@@ -26,8 +26,9 @@ def test_rows_and_columns_of_one_modality():
     assert TABLE.column("labels", "sketch") == ["cat", "dog"]
 
 
-def test_digest_depends_on_everything_but_paths():
-    assert replace(TABLE, paths=("x", "y", "z")).digest() == TABLE.digest()
+def test_digest_depends_on_everything_but_paths_and_titles():
+    shown = replace(TABLE, paths=("x", "y", "z"), titles=("a", "b", "c"))
+    assert shown.digest() == TABLE.digest()
     changes = {
         "ids": ("s1", "i1", "s3"),
         "sha256": ("a" * 64, "b" * 64, "d" * 64),
@@ -56,6 +57,13 @@ def test_csv_holds_any_text(names):
     columns = {field.name: tuple(names) for field in fields(SampleTable)}
     table = SampleTable(**(columns | {"modality": ("image",) * n}))
     assert SampleTable.from_csv(table.to_csv()) == table
+
+
+def test_a_person_reads_the_title_else_the_label_else_the_file():
+    table = replace(TABLE, titles=("black cat", "", ""), labels=("cat", "cat", ""))
+    assert [table.title(row) for row in range(3)] == ["black cat", "cat", "2"]
+    assert SampleTable.from_csv(table.to_csv()) == table
+    assert "titles" not in TABLE.to_csv()
 
 
 def test_mistakes_are_named():

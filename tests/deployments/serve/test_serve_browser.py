@@ -93,11 +93,11 @@ def test_a_drawing_is_answered_and_shown(page):
     assert len(scores) == 24
     first = found["answer"]["matches"][0]
     said = page.inner_text("#status")
-    assert first["label"] in said or said.startswith("Nothing close")
+    assert first["title"] in said or said.startswith("Nothing close")
     assert f"{first['similarity']:.3f}" in said
     page.wait_for_load_state("networkidle")
     assert page.evaluate("document.querySelector('#matches img').naturalWidth") == 40
-    assert page.locator("#matches img").first.get_attribute("alt") == f"Number 1: {first['label']}"
+    assert page.locator("#matches img").first.get_attribute("alt") == f"Number 1: {first['title']}"
 
 
 def test_a_drawing_is_rendered_as_the_models_sketches_are(page, live):

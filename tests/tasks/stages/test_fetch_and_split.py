@@ -1,10 +1,12 @@
 """The sample table and its splits, as plain functions on a small store."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cppcl.datasets import Folder
 from cppcl.errors import InputError
 from storage import Reference
 from tasks.samples import open_pictures, open_split
@@ -69,6 +71,17 @@ def test_a_moved_folder_is_found_in_every_mode(mode, workspace, shapes):
     again = fetch(workspace, moved, mode)
     assert again.reference == first.reference
     assert open_pictures(workspace.store, again.reference).root == moved
+
+
+def test_titles_that_are_known_later_are_stored_under_the_same_key(workspace, shapes, monkeypatch):
+    first = fetch(workspace, shapes)
+    plain = Folder.table
+    monkeypatch.setattr(
+        Folder, "table", lambda self, root: replace(plain(self, root), titles=("a shape",) * 24)
+    )
+    assert fetch(workspace, shapes).reference == first.reference
+    assert open_pictures(workspace.store, first.reference).table.title(3) == "a shape"
+    assert fetch(workspace, shapes).cached
 
 
 def test_table_is_keyed_on_content_and_labels(workspace, shapes):
