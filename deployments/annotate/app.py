@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any, cast
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
+from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
 from cppcl.curriculum.annotation.answers import TableFormat, check_annotator
@@ -18,22 +17,15 @@ from cppcl.modality import Modality
 from deployments.annotate.database import ContradictionError
 from deployments.annotate.samples import AnnotationSet
 from deployments.annotate.session import Question, Session
-from deployments.web.head import HeadAsGet
-from deployments.web.kept import A_DAY, ASK_AGAIN, kept
+from deployments.web.asking import download, make_asking_app, picture_address
 from deployments.web.pictures import PictureFile, PictureReader
-from deployments.web.prefix import ProxyPrefix, rooted
-from deployments.web.refusals import add_refusals
+from deployments.web.prefix import rooted
 from deployments.web.requests import decode, read_body, read_form, wants_json
-from deployments.web.security import Access, guard
-from deployments.web.templating import environment
+from deployments.web.security import Access
 
 LARGEST_IMPORT = 32 * 2**20
 IMPORT_SECONDS = 120.0
 LONGEST_ID = 1024
-STATIC = {
-    "asking.css": ("deployments.web", "text/css; charset=utf-8"),
-    "annotate.js": ("deployments.annotate", "text/javascript"),
-}
 KINDS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 PLURALS = {"sketch": "sketches", "image": "images"}
 
@@ -48,25 +40,17 @@ def make_app(session: Session, access: Access) -> FastAPI:
     access : Access
         Who is let in.
     """
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    app.middleware("http")(guard(access))
-    app.add_middleware(HeadAsGet)
-    app.add_middleware(ProxyPrefix)
-    pictures = pictures_of(session.annotated)
-    templates = environment("deployments.annotate")
-    static = {
-        name: ((resources.files(package) / "static" / name).read_bytes(), kind)
-        for name, (package, kind) in STATIC.items()
-    }
-    modalities = tuple(session.annotated.modalities)
-
-    def page(
-        template: str, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any
-    ) -> Response:
-        text = templates.get_template(template).render(
-            experiment=session.annotated.experiment, plurals=PLURALS, **values
-        )
-        return HTMLResponse(text, status, headers)
+    annotated = session.annotated
+    modalities = tuple(annotated.modalities)
+    app, page = make_asking_app(
+        access,
+        "deployments.annotate",
+        "annotate.js",
+        pictures_of(annotated),
+        ContradictionError,
+        experiment=annotated.experiment,
+        plurals=PLURALS,
+    )
 
     def modality_of(values: Mapping[str, str]) -> Modality:
         modality = values.get("modality", "")
@@ -132,23 +116,14 @@ def make_app(session: Session, access: Access) -> FastAPI:
             raise HTTPException(409, "There is no answer of yours to take back.")
         return await run_in_threadpool(reply, request, annotator, modality)
 
-    @app.get("/picture")
-    def picture(request: Request) -> Response:
-        name = request.query_params.get("id", "")
-        if name not in pictures:
-            raise HTTPException(404, "There is no such picture.")
-        content, media_type = pictures[name]
-        return kept(request, content, media_type, A_DAY)
-
     @app.get("/answers.{kind}")
     def export(kind: str, request: Request) -> Response:
         if kind not in KINDS:
             raise HTTPException(404, "Answers come as answers.csv or answers.jsonl.")
         chosen = modality_of(request.query_params) if "modality" in request.query_params else None
         text = session.export(cast(TableFormat, kind), chosen)
-        name = f"{session.annotated.experiment}-{chosen or 'all'}-answers.{kind}"
-        disposition = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
-        return Response(text, media_type=KINDS[kind], headers=disposition)
+        name = f"{annotated.experiment}-{chosen or 'all'}-answers.{kind}"
+        return download(text, name, KINDS[kind])
 
     @app.post("/import")
     async def take_in(request: Request) -> Response:
@@ -159,18 +134,6 @@ def make_app(session: Session, access: Access) -> FastAPI:
         report = await run_in_threadpool(session.take_in, text, cast(TableFormat, kind))
         return JSONResponse(vars(report))
 
-    @app.get("/static/{name}")
-    def static_file(name: str, request: Request) -> Response:
-        if name not in static:
-            raise HTTPException(404, "There is no such file.")
-        content, kind = static[name]
-        return kept(request, content, kind, ASK_AGAIN)
-
-    @app.get("/favicon.ico")
-    def icon() -> Response:
-        return Response(status_code=204)
-
-    add_refusals(app, page, ContradictionError)
     return app
 
 
@@ -183,7 +146,7 @@ def pictures_of(annotated: AnnotationSet) -> PictureReader[str]:
 def question_for_page(question: Question) -> dict[str, Any]:
     """Question as plain data, with the addresses of its pictures."""
     shown = {
-        side: {"id": sample.id, "address": rooted(f"/picture?{urlencode({'id': sample.id})}")}
+        side: {"id": sample.id, "address": picture_address(sample.id)}
         for side, sample in (("left", question.left), ("right", question.right))
     }
     return {**shown, "label": question.left.label, "proposed": question.proposed}

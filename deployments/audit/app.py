@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib import resources
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from cppcl.audit.suspects import Suspect
 from cppcl.curriculum.annotation.answers import check_annotator
 from deployments.audit.database import OtherVerdictError
 from deployments.audit.session import AuditSession
-from deployments.web.head import HeadAsGet
-from deployments.web.kept import A_DAY, ASK_AGAIN, kept
+from deployments.web.asking import download, make_asking_app, picture_address
 from deployments.web.pictures import PictureFile, PictureReader
-from deployments.web.prefix import ProxyPrefix, rooted
-from deployments.web.refusals import add_refusals
+from deployments.web.prefix import rooted
 from deployments.web.requests import read_form
-from deployments.web.security import Access, guard
-from deployments.web.templating import environment
+from deployments.web.security import Access
 from tasks.audit import Audit
-
-STATIC = {
-    "asking.css": ("deployments.web", "text/css; charset=utf-8"),
-    "audit.js": ("deployments.audit", "text/javascript"),
-}
 
 
 def make_app(session: AuditSession, access: Access) -> FastAPI:
@@ -42,25 +32,17 @@ def make_app(session: AuditSession, access: Access) -> FastAPI:
     access : Access
         Who is let in.
     """
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    app.middleware("http")(guard(access))
-    app.add_middleware(HeadAsGet)
-    app.add_middleware(ProxyPrefix)
     audit = session.audit
-    pictures = pictures_of(audit)
-    templates = environment("deployments.audit")
-    static = {
-        name: ((resources.files(package) / "static" / name).read_bytes(), kind)
-        for name, (package, kind) in STATIC.items()
-    }
-
-    def page(
-        template: str, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any
-    ) -> Response:
-        text = templates.get_template(template).render(
-            experiment=audit.experiment, kind=audit.kind, protocol=audit.protocol, **values
-        )
-        return HTMLResponse(text, status, headers)
+    app, page = make_asking_app(
+        access,
+        "deployments.audit",
+        "audit.js",
+        pictures_of(audit),
+        OtherVerdictError,
+        experiment=audit.experiment,
+        kind=audit.kind,
+        protocol=audit.protocol,
+    )
 
     def next_question(annotator: str) -> Response:
         return RedirectResponse(rooted(f"/ask?{urlencode({'annotator': annotator})}"), 303)
@@ -97,33 +79,11 @@ def make_app(session: AuditSession, access: Access) -> FastAPI:
             raise HTTPException(409, "There is no verdict of yours to take back.")
         return next_question(annotator)
 
-    @app.get("/picture")
-    def picture(request: Request) -> Response:
-        name = request.query_params.get("id", "")
-        if name not in pictures:
-            raise HTTPException(404, "There is no such picture.")
-        content, media_type = pictures[name]
-        return kept(request, content, media_type, A_DAY)
-
     @app.get("/verdicts.csv")
     def export() -> Response:
         name = f"{audit.experiment}-verdicts.csv"
-        disposition = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
-        kind = "text/csv; charset=utf-8"
-        return Response(session.export(), media_type=kind, headers=disposition)
+        return download(session.export(), name, "text/csv; charset=utf-8")
 
-    @app.get("/static/{name}")
-    def static_file(name: str, request: Request) -> Response:
-        if name not in static:
-            raise HTTPException(404, "There is no such file.")
-        content, kind = static[name]
-        return kept(request, content, kind, ASK_AGAIN)
-
-    @app.get("/favicon.ico")
-    def icon() -> Response:
-        return Response(status_code=204)
-
-    add_refusals(app, page, OtherVerdictError)
     return app
 
 
@@ -143,7 +103,6 @@ def question_for_page(audit: Audit, suspect: Suspect) -> dict[str, Any]:
         "suggested": suspect.suggested,
         "wrong": f"{100 * suspect.probability_wrong:.0f} %",
         "pictures": [
-            (rooted(f"/picture?{urlencode({'id': sample.id})}"), text)
-            for sample, text in audit.pictures_of(suspect)
+            (picture_address(sample.id), text) for sample, text in audit.pictures_of(suspect)
         ],
     }

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from http import HTTPStatus
 from importlib import resources
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 
-from cppcl.errors import CppclError, InputError, PictureError
 from cppcl.modality import Modality
 from deployments.serve import documented
 from deployments.serve import interface as out
@@ -26,20 +24,17 @@ from deployments.serve.served_model import PictureRow, ServedModel
 from deployments.serve.uploads import LARGEST_FILE, UploadError
 from deployments.serve.work import BusyError, WorkQueue
 from deployments.web.head import HeadAsGet
-from deployments.web.kept import ASK_AGAIN, FOR_EVER, kept
+from deployments.web.kept import FOR_EVER, kept
 from deployments.web.prefix import ProxyPrefix, rooted
-from deployments.web.requests import read_body, wants_page
-from deployments.web.security import BROKEN, Access, broken, guard
+from deployments.web.refusals import add_refusals
+from deployments.web.requests import read_body
+from deployments.web.security import Access, guard
+from deployments.web.static_files import add_static_files
 from deployments.web.templating import environment
 
 LARGEST_BODY = LARGEST_FILE * 4 // 3 + 4096
 BODY_SECONDS = 15.0
 RETRY_SECONDS = "1"
-STATIC = {
-    "serve.css": "text/css; charset=utf-8",
-    "drawing.js": "text/javascript",
-    "serve.js": "text/javascript",
-}
 Row = Annotated[int, Path(ge=0)]
 
 
@@ -81,15 +76,19 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
     app.add_middleware(MetricsMiddleware, metrics=metrics)
     app.add_middleware(HeadAsGet)
     app.add_middleware(ProxyPrefix)
-    templates = environment("deployments.serve")
-    files = resources.files("deployments.serve") / "static"
-    static = {name: (files / name).read_bytes() for name in STATIC}
+    templates = environment("deployments.serve", "serve.css")
+    add_static_files(app, *(resources.files("deployments.serve") / "static").iterdir())
+
+    def page(
+        template: str, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any
+    ) -> Response:
+        return HTMLResponse(templates.get_template(template).render(**values), status, headers)
 
     @app.get("/", include_in_schema=False)
-    def page() -> Response:
+    def start() -> Response:
         live.look_for_newer()
         names = [(text, live.get(text).n_pictures) for text in live.texts]
-        return HTMLResponse(templates.get_template("search.html").render(models=names))
+        return page("search.html", models=names)
 
     @app.get("/api/models", responses=documented.refusals(500))
     def models() -> out.ModelsOut:
@@ -167,26 +166,7 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
     def measured() -> Response:
         return Response(metrics.text(), headers={"Content-Type": MEDIA_TYPE})
 
-    @app.get("/static/{name}", include_in_schema=False)
-    def static_file(name: str, request: Request) -> Response:
-        if name not in static:
-            raise HTTPException(404, "There is no such file.")
-        return kept(request, static[name], STATIC[name], ASK_AGAIN)
-
-    @app.get("/favicon.ico", include_in_schema=False)
-    def icon() -> Response:
-        return Response(status_code=204)
-
-    def failed(request: Request, status: int, message: str, **headers: str) -> Response:
-        if not wants_page(request):
-            return JSONResponse({"error": message}, status, headers)
-        title = HTTPStatus(status).phrase
-        text = templates.get_template("error.html").render(title=title, message=message)
-        return HTMLResponse(text, status, headers)
-
-    @app.exception_handler(HTTPException)
-    def refused(request: Request, error: HTTPException) -> Response:
-        return failed(request, error.status_code, str(error.detail), **(error.headers or {}))
+    failed = add_refusals(app, page, ChangedError)
 
     @app.exception_handler(RequestValidationError)
     def malformed(request: Request, error: RequestValidationError) -> Response:
@@ -194,19 +174,11 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
 
     @app.exception_handler(BusyError)
     def busy(request: Request, error: BusyError) -> Response:
-        return failed(request, 503, str(error), **{"Retry-After": RETRY_SECONDS})
+        return failed(request, 503, str(error), {"Retry-After": RETRY_SECONDS})
 
-    @app.exception_handler(CppclError)
-    def wrong(request: Request, error: CppclError) -> Response:
-        if isinstance(error, UploadError):
-            return failed(request, error.status, str(error))
-        statuses = {ChangedError: 409, PictureError: 404, InputError: 422}
-        kinds = (statuses[kind] for kind in statuses if isinstance(error, kind))
-        return failed(request, next(kinds, 500), str(error))
-
-    @app.exception_handler(Exception)
-    def unforeseen(request: Request, error: Exception) -> Response:
-        return broken(failed(request, 500, BROKEN))
+    @app.exception_handler(UploadError)
+    def unusable(request: Request, error: UploadError) -> Response:
+        return failed(request, error.status, str(error))
 
     return app
 

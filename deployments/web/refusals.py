@@ -17,8 +17,8 @@ from deployments.web.security import BROKEN, broken
 def add_refusals(
     app: FastAPI,
     page: Callable[..., Response],
-    contradiction: type[InputError],
-) -> None:
+    conflict: type[CppclError],
+) -> Callable[..., Response]:
     """Let an application explain every error.
 
     Parameters
@@ -27,8 +27,14 @@ def add_refusals(
         The application.
     page : callable
         Renders a template: ``page(template, status, headers, **values)``.
-    contradiction : type
-        Error of an answer that contradicts one given before; its status is 409.
+    conflict : type
+        Error of a request that does not fit what is there by now; its status is 409.
+
+    Returns
+    -------
+    callable
+        What errors of a page's own are answered with: ``failed(request, status, message,
+        headers)``.
     """
 
     def failed(
@@ -45,10 +51,12 @@ def add_refusals(
 
     @app.exception_handler(CppclError)
     def wrong(request: Request, error: CppclError) -> Response:
-        statuses = {contradiction: 409, PictureError: 404, InputError: 422}
+        statuses = {conflict: 409, PictureError: 404, InputError: 422}
         kinds = (statuses[kind] for kind in statuses if isinstance(error, kind))
         return failed(request, next(kinds, 500), str(error))
 
     @app.exception_handler(Exception)
     def unforeseen(request: Request, error: Exception) -> Response:
         return broken(failed(request, 500, BROKEN))
+
+    return failed

@@ -7,7 +7,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from deployments.web.prefix import root
 
 
-def environment(package: str) -> Environment:
+def environment(package: str, style_sheet: str) -> Environment:
     """Templates of a package, then the common ones; all values are escaped.
 
     In them, ``root()`` is what addresses begin with (`deployments.web.prefix`).
@@ -15,7 +15,9 @@ def environment(package: str) -> Environment:
     Parameters
     ----------
     package : str
-        Package with a folder ``templates``, among them a ``base.html``.
+        Package with a folder ``templates``.
+    style_sheet : str
+        File of the pages' style.
     """
     found = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("deployments.web")]),
@@ -24,5 +26,5 @@ def environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals["root"] = root
+    found.globals |= {"root": root, "style_sheet": style_sheet}
     return found
