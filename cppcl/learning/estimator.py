@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from inspect import signature
 from typing import Any, Self
 
@@ -27,7 +27,7 @@ class Estimator:
     @classmethod
     def option_names(cls) -> list[str]:
         """Names of the options, in the order of the constructor."""
-        return list(signature(cls).parameters)
+        return list(_parameters(cls))
 
     @classmethod
     def groups(cls) -> dict[str, partial[Estimator]]:
@@ -108,6 +108,11 @@ def _kind(make: partial[Estimator]) -> type[Estimator]:
     """Class that a group's constructor makes."""
     kind: type[Estimator] = make.func  # type: ignore[assignment]
     return kind
+
+
+@cache
+def _parameters(kind: type[Estimator]) -> tuple[str, ...]:
+    return tuple(signature(kind).parameters)
 
 
 def check_option_names(owner: str, options: Mapping[str, Any], known: list[str]) -> None:

@@ -243,7 +243,9 @@ def descend_rows(
             width = size + (-size) % PADDING
             if len(part) < width:
                 grown = np.zeros((2 * width, 2 * width), dtype)
-                grown[:known, :known] = part[:known, :known]
+                for k in range(known):  # a copy of slices would take long to compile
+                    for i in range(known):
+                        grown[k, i] = part[k, i]
                 part = grown
             for k in range(known, size):
                 row = gram[active[k]]
