@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from cppcl.baselines import BASELINES
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
-from cppcl.learning.composition import COMPOSITION, ComposedMethod, read_composition
+from cppcl.learning.composed_method import ComposedMethod
+from cppcl.learning.composition import COMPOSITION, read_composition
 from cppcl.learning.cprl import CPRL
 from cppcl.learning.estimator import check_option_names
 from cppcl.validation import Labels, suggestion

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.learning.graph import number_labels
+from cppcl.learning.mixture import mixture
 from cppcl.learning.preparation import principal_axes, unit_rows
 from cppcl.validation import Labels, check_choice, check_labels, check_matrix, check_number
 
@@ -42,12 +43,8 @@ SHARED = 0.7
 """Kernel between the modalities, against that within one."""
 TEMPERATURE = 0.1
 """Of the posterior of a class, for least-squares scores of which the right one is near 1."""
-LOWER = 0.7
-"""Part of the places among wrong scores by which the share of wrong ones is estimated."""
 LEAST = 1e-3
 """Least probability by which samples are weighed, so that none is lost wholly."""
-CLEAN = 0.95
-"""An estimated share of right samples above this cannot be told from 1."""
 
 
 @dataclass(frozen=True)
@@ -346,63 +343,6 @@ def _rounds(
         if share == 1:
             break
     return scores, probability, share
-
-
-def mixture(scores: Array, wrong: Array) -> tuple[Array, float]:
-    """Probability that each score is of a right sample, and the share of right ones.
-
-    The place z of a score among those of wrong samples is uniform from 0 to 1 where the sample is
-    wrong. Where it is right, few places are low. So the density of z up to 0.7 is fitted as
-    ``a + b z^2`` by maximum likelihood, and a is the share of the wrong ones. Their probability at
-    a score is a over the density of z there, which is taken to increase (Grenander's estimate).
-
-    Parameters
-    ----------
-    scores : (n,) array
-        Observed scores, higher where more likely right.
-    wrong : (m,) array
-        Scores of samples that are wrong.
-
-    Returns
-    -------
-    probability : (n,) array
-    right_share : float
-        1 where it cannot be told from 1; all probabilities are 1 then.
-
-    Notes
-    -----
-    Storey, "A direct approach to false discovery rates", J. R. Stat. Soc. B 2002, whose estimate
-    is this one with ``b = 0``; Grenander, "On the theory of mortality measurement", 1956.
-    """
-    ordered = np.sort(wrong)
-    below, up_to = (np.searchsorted(ordered, scores, side) for side in ("left", "right"))
-    place = ((below + up_to) / 2 + 0.5) / (len(wrong) + 1)
-    wrong_share = _density_at_zero(place)
-    if 1 - wrong_share >= CLEAN:
-        return np.ones(len(scores)), 1.0
-    return 1 - np.minimum(wrong_share / _increasing_density(place), 1.0), 1 - wrong_share
-
-
-def _density_at_zero(place: Array) -> float:
-    """Density at 0 of values in (0, 1), by ``a + b z^2`` with ``b >= 0`` over the lower part."""
-    low = place[place < LOWER] / LOWER
-    shares = np.linspace(0, 1, 201)
-    likelihood = [np.log(1 - s + 3 * s * low**2 + 1e-12).sum() for s in shares]
-    density = len(low) / len(place) / LOWER * (1 - shares[int(np.argmax(likelihood))])
-    return min(float(density), 1.0)
-
-
-def _increasing_density(place: Array) -> Array:
-    """Density of values in (0, 1) at each of them, the likeliest one that does not decrease."""
-    from scipy.optimize import isotonic_regression
-
-    values, where, counts = np.unique(place, return_inverse=True, return_counts=True)
-    edges = np.concatenate([[0.0], values])
-    edges[-1] = 1.0
-    widths = np.diff(edges)
-    fitted = isotonic_regression(counts / len(place) / widths, weights=widths).x
-    density: Array = fitted[where]
-    return density
 
 
 def listed_links(of_sketches: Rows, of_images: Rows) -> tuple[Rows, Rows]:

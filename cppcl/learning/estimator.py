@@ -27,7 +27,8 @@ class Estimator:
     @classmethod
     def option_names(cls) -> list[str]:
         """Names of the options, in the order of the constructor."""
-        return list(_parameters(cls))
+        kind: type = cls
+        return list(_parameters(kind))
 
     @classmethod
     def groups(cls) -> dict[str, partial[Estimator]]:
@@ -111,7 +112,7 @@ def _kind(make: partial[Estimator]) -> type[Estimator]:
 
 
 @cache
-def _parameters(kind: type[Estimator]) -> tuple[str, ...]:
+def _parameters(kind: type) -> tuple[str, ...]:
     return tuple(signature(kind).parameters)
 
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
-from cppcl.learning.composition import COMPOSITION, POST, ComposedMethod, Widths
+from cppcl.learning.composed_method import ComposedMethod, Widths
+from cppcl.learning.composition import COMPOSITION, POST
 from cppcl.learning.estimator import Estimator, flattened, merged
 from cppcl.retrieval.exact import METRICS, Metric
 from cppcl.retrieval.metrics import evaluate

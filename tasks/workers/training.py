@@ -10,7 +10,7 @@ from inspect import signature
 from typing import Any
 
 from cppcl.errors import InputError, ResumeError
-from cppcl.learning.composition import ComposedMethod, Widths
+from cppcl.learning.composed_method import ComposedMethod, Widths
 from cppcl.learning.resuming import Round
 from cppcl.methods import Method, make_method
 from storage import Recipe, Store, Writer

@@ -459,6 +459,7 @@ MODULES = """
 retrieval.exact retrieval.gallery retrieval.metrics retrieval.comparison retrieval.hashing
 curriculum.pairs curriculum.orders curriculum.semiorder curriculum.scores curriculum.union
 curriculum.build learning.graph learning.affinity learning.preparation learning.composition
+learning.composed_method
 selection.folds selection.grid_search methods features
 """
 BEHIND_CHECKS = """

@@ -7,7 +7,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from cppcl.errors import InputError
-from cppcl.learning.agreement import agreement, listed_links, mixture
+from cppcl.learning.agreement import agreement, listed_links
+from cppcl.learning.mixture import mixture
 
 
 def pairs(n=200, wrong=0.0, seed=0, noise=0.7):

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from cppcl.errors import InputError, NotFittedError
-from cppcl.learning.composition import FEATURE_SCALE, REGRESSION_C, ComposedMethod
+from cppcl.learning.composed_method import FEATURE_SCALE, REGRESSION_C, ComposedMethod
 from cppcl.learning.preparation import unit_rows
 from cppcl.methods import make_method
 from cppcl.retrieval.hubness import hub_offsets
@@ -96,7 +96,7 @@ def test_a_regression_says_to_which_classes_samples_may_belong(monkeypatch):
 
 
 def test_too_many_classes_for_a_regression_are_asked_by_their_means(monkeypatch):
-    monkeypatch.setattr("cppcl.learning.composition.MOST_CLASSES", 4)
+    monkeypatch.setattr("cppcl.learning.composed_method.MOST_CLASSES", 4)
     found = [
         composed(soft_links=3.0, posterior=model).fit(*data(), LABELS, LABELS, spaces=SPACES)
         for model in ("auto", "groups", "regression")
