@@ -76,6 +76,16 @@ def first_curricula(store: Store, evaluations: Iterable[Reference]) -> Reference
     return next(filter(None, found), None)
 
 
+def scores_behind(
+    store: Store, evaluations: Iterable[Reference], modality: Modality
+) -> Reference | None:
+    """Scores of the curriculum of a modality behind the first of these evaluations with any."""
+    curricula = first_curricula(store, evaluations)
+    return (
+        None if curricula is None else by_modality(store.open(curricula), "scores").get(modality)
+    )
+
+
 def everything_behind(store: Store, references: Iterable[Reference]) -> Iterator[Artifact]:
     """These artifacts and all that they were made from, directly or not, each once."""
     waiting = list(references)

@@ -25,6 +25,7 @@ from cppcl.features.descriptors.bag_of_words.gf_hog import GfHog
 from cppcl.features.descriptors.bag_of_words.shog import Shog
 from cppcl.features.descriptors.bag_of_words.sift import Sift
 from cppcl.features.descriptors.bag_of_words.ssim import SelfSimilarity
+from cppcl.features.descriptors.bag_of_words.structure_tensors import StructureTensorWords
 from cppcl.features.descriptors.hog import Hog
 from cppcl.features.descriptors.lks import Lks
 from cppcl.features.descriptors.perceptual_edge import PerceptualEdgeLite
@@ -73,6 +74,7 @@ EXTRACTORS: dict[str, type[Extractor]] = {
         Sift,
         StrokeLength,
         StructureTensor,
+        StructureTensorWords,
     )
 }
 """Every extractor by its name."""

@@ -34,13 +34,14 @@ def within_weights(
 
     The paper (its construction of the graph) links every two samples of a modality ('dense').
     On features of unit norm and at ``sigma = 1`` these weights lie between 0.14 and 1 whatever
-    the classes, and outweigh the links between modalities many times. 'knn' links each sample to
-    its nearest ones of the same class, in time linear in the number of classes.
+    the classes, and outweigh the links between modalities many times; on longer features they
+    vanish. 'knn' links each sample to its nearest ones of the same class, in time linear in the
+    number of classes.
 
     Parameters
     ----------
     features : (n, m) array
-        One sample a row; scaled to unit norm here.
+        One sample a row; scaled to unit norm here for 'knn'.
     labels : sequence of n hashables
         Classes (or other groups), for 'knn'.
     kind : {'none', 'knn', 'dense'}
@@ -77,16 +78,18 @@ def within_weights(
             f"printed 'dense_graph' links every two of {n} samples, and takes at most "
             f"{LARGEST_DENSE}; use within='knn'"
         )
-    norms = row_norms(features)[:, None]
-    unit = np.divide(features, norms, where=norms > 0, out=np.zeros_like(features))
-    scale = -2 * float(sigma) ** 2
     if kind == "dense":
-        # In float64, so that both weights of a pair round to the same.
-        blocks = _squared_distances(unit.astype(np.float64))
+        # In float64, so that both weights of a pair round to the same, and of a size whose square
+        # is a number.
+        largest = float(np.abs(features).max(initial=0)) or 1.0
+        blocks = _squared_distances(features.astype(np.float64) / largest)
+        width = float(sigma) / largest
         return sparse.vstack(
-            [sparse.csr_array(_gaussian(block, scale).astype(unit.dtype)) for block in blocks],
+            [sparse.csr_array(_gaussian(block, width).astype(features.dtype)) for block in blocks],
             format="csr",
         )
+    norms = row_norms(features)[:, None]
+    unit = np.divide(features, norms, where=norms > 0, out=np.zeros_like(features))
     classes = number_labels(labels)[0]
     order = np.argsort(classes, kind="stable")
     rows, columns, squared = [], [], []
@@ -99,15 +102,15 @@ def within_weights(
             columns.append(members[nearest.ravel()])
             squared.append(np.take_along_axis(block, nearest, axis=1).ravel())
             first += len(block)
-    weights = _gaussian(np.concatenate(squared), scale)
+    weights = _gaussian(np.concatenate(squared), float(sigma))
     entries = (weights, (np.concatenate(rows), np.concatenate(columns)))
     directed = sparse.csr_array(entries, shape=(n, n))
     return directed.maximum(directed.T)
 
 
-def _gaussian(squared: NDArray[Any], scale: float) -> NDArray[Any]:
+def _gaussian(squared: NDArray[Any], sigma: float) -> NDArray[Any]:
     with np.errstate(over="ignore", under="ignore"):  # far apart: no weight
-        weights: NDArray[Any] = np.exp(squared / scale)
+        weights: NDArray[Any] = np.exp(-((np.sqrt(squared) / sigma) ** 2) / 2)
     return weights
 
 

@@ -85,8 +85,8 @@ class CPRL(Learner):
         minimise different objectives. 'coupling': the graph's term in the pacing step, which is
         not convex, and not the term that the codes minimise. 'unscaled_graph': weights of the
         graph as they are. 'dense_graph': Gaussian weights between all samples of a modality,
-        which drown the links between modalities. 'dual': the dictionary step by its Lagrange
-        dual, which refuses fewer than 1.2 samples an atom.
+        by their prepared features: of unit norm, they drown the links between modalities. 'dual':
+        the dictionary step by its Lagrange dual, which refuses fewer than 1.2 samples an atom.
     device : str, default 'cpu'
         Where code and dictionary steps run, such as 'cuda', which needs
         ``code_solver='gradient'``.
@@ -119,7 +119,7 @@ class CPRL(Learner):
         For an option out of range, or options that contradict each other.
     """
 
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     warm_start_option: ClassVar[str | None] = "alpha"
     zero_codes_hint: ClassVar[str] = "a smaller alpha leaves fewer"
 

@@ -5,13 +5,14 @@ method in one split tells what it is worth in the next. So queries are drawn by 
 each with every split in which it is a query: a cluster bootstrap. Queries drawn apart in each
 split would count one sketch as several, and give intervals that are too short.
 
-An interval tells what other queries of the same kind would give, asked of the same trained
-methods; what training on other samples would change is what the deviation over splits tells.
+An interval over queries tells what other queries of the same kind would give, asked of the same
+trained methods; one over splits tells what training on other samples would change.
 
 Sources: C. A. Field, A. H. Welsh: Bootstrapping clustered data, JRSS B 69(3), 2007;
 A. C. Cameron, J. B. Gelbach, D. L. Miller: Bootstrap-based improvements for inference with
-clustered errors, Review of Economics and Statistics 90(3), 2008. Intervals are percentile
-intervals: B. Efron, R. J. Tibshirani: An Introduction to the Bootstrap, 1993, chapter 13.
+clustered errors, Review of Economics and Statistics 90(3), 2008. Intervals over queries are
+percentile intervals: B. Efron, R. J. Tibshirani: An Introduction to the Bootstrap, 1993, chapter
+13; those over splits are Student's.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over splits, and the 95 % interval of it over queries."""
+    """A mean over splits, and its 95 % interval, over queries unless said otherwise."""
 
     mean: float
     low: float
@@ -157,6 +158,37 @@ def paired_difference(
         level=int((~ahead & ~behind).sum()),
         behind=int(behind.sum()),
     )
+
+
+def interval_over_splits(values: ArrayLike) -> Interval:
+    """Mean of a number that was found in each split, with its 95 % interval over splits.
+
+    Random splits of one data set share samples, which Student's interval does not see: it is
+    somewhat too short.
+
+    Parameters
+    ----------
+    values : array_like, (n,)
+        The number in each of n splits, at least two.
+
+    Returns
+    -------
+    Interval
+        In the unit of the values.
+
+    Raises
+    ------
+    InputError
+        For fewer than two values, or one that is not finite.
+    """
+    from scipy import stats
+
+    (found,) = _splits("values", [values])
+    if found.size < 2 or not np.isfinite(found).all():
+        raise InputError(f"values={reprlib.repr(values)} must be finite, of two splits or more")
+    mean = float(found.mean())
+    half = float(stats.t.ppf(LEVELS[1], found.size - 1) * stats.sem(found))
+    return Interval(mean, mean - half, mean + half)
 
 
 def _check_draws(n_draws: int, seed: int) -> None:

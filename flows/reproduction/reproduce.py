@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from prefect.states import Failed
 from pydantic_core import SchemaError
 
 from cppcl.errors import CppclError, DataUnavailableError
+from cppcl.modality import Modality
 from cppcl.report.sweep import value_text
 from flows.experiment import DEFAULT_WORKSPACE
 from flows.reproduction.config import (
@@ -34,10 +36,12 @@ from flows.reproduction.config import (
 from flows.reproduction.runs import DataAbsentError, Runs
 from flows.watching import tell_failure
 from storage import Reference, StoreError
+from tasks.lineage import Lineage, scores_behind
 from tasks.progress import listening, log
 from tasks.reporting.reproduction.page import render_reproduction
 from tasks.reporting.reproduction.series import MeasuredItem, Series
 from tasks.reporting.retrieval_time import retrieval_time
+from tasks.reporting.score_time import score_time
 from tasks.stages.binary_codes import binary_codes
 from tasks.stages.evaluate import evaluate
 from tasks.workspace import STAMP, Workspace
@@ -227,8 +231,10 @@ class Maker:
 
     def sensitivity(self, item: SensitivityItem) -> tuple[list[Series], dict[str, Any]]:
         """Every value of every option, for every method."""
-        series, axes = [], []
+        series: list[Series] = []
+        axes = []
         for axis in item.axes:
+            first = len(series)
             values = axis.chosen(self.runs.quick)
             for value in values:
                 changes = axis.changes(value)
@@ -243,8 +249,30 @@ class Maker:
                         "errata": list(axis.errata),
                     }
                     series.append(Series(title, found, about, missing=missing))
+            if axis.seconds:
+                series[first:] = self.with_times(axis.seconds, series[first:])
             axes.append(axis_document(axis, values))
         return series, {"score": item.score, "axes": axes}
+
+    def with_times(self, modality: Modality, series: Sequence[Series]) -> list[Series]:
+        """The same series, each with what the scores of its curriculum take beside the others."""
+        store = self.runs.workspace.store
+        behind = [scores_behind(store, one.evaluations, modality) for one in series]
+        extracted = list(dict.fromkeys(filter(None, behind)))
+        if not extracted:
+            return list(series)
+        evaluation = next(one.evaluations[0] for one in series if one.evaluations)
+        times = self.made(
+            score_time,
+            table=Lineage.of_evaluation(store, evaluation).table,
+            modality=modality,
+            extracted=extracted,
+            label="scores of a picture",
+        )
+        return [
+            replace(one, extra=times) if scored else one
+            for one, scored in zip(series, behind, strict=True)
+        ]
 
     def surface(self, item: SurfaceItem) -> tuple[list[Series], dict[str, Any]]:
         """Every pair of values of two options."""

@@ -31,7 +31,7 @@ from cppcl.learning.options import Coding, Graph, Initialization
 from cppcl.learning.preparation import Preparation
 from cppcl.methods import METHODS, make_method, method_class
 from cppcl.optim.pacing.options import Pacing
-from cppcl.retrieval.comparison import mean_interval, paired_difference
+from cppcl.retrieval.comparison import interval_over_splits, mean_interval, paired_difference
 from cppcl.retrieval.exact import nearest, rank_gallery
 from cppcl.retrieval.gallery import Gallery
 from cppcl.retrieval.hashing import IterativeQuantization
@@ -169,6 +169,7 @@ PUBLIC = {
         {"first": [np.arange(9.0)], "second": [np.ones(9)], "queries": [np.arange(9)]}
         | {"n_draws": 20, "seed": 0},
     ),
+    "interval_over_splits": (interval_over_splits, {"values": [0.1, 0.2, 0.4]}),
     "IterativeQuantization.fit": (
         IterativeQuantization.fit,
         {"codes": SKETCHES, "bits": 2, "n_rounds": 3, "seed": 0},

@@ -178,3 +178,33 @@ def pyramid(words, positions, n_words):
                         counts[word] += weight / len(words)
                 rows.extend(counts)
     return np.array(rows)
+
+
+def window_tensors(mask, row, column, side):
+    """Structure tensors of the 4 x 4 tiles of a window, pixel by pixel, of unit length."""
+    padded = np.pad(mask.astype(float), 2)
+
+    def at(y, x):
+        y, x = y + 2, x + 2
+        return padded[y, x] if 0 <= y < padded.shape[0] and 0 <= x < padded.shape[1] else 0.0
+
+    tile, values = side // 4, []
+    for down in range(4):
+        for right in range(4):
+            tensor = np.zeros((2, 2))
+            for y in range(row - side // 2 + down * tile, row - side // 2 + (down + 1) * tile):
+                for x in range(
+                    column - side // 2 + right * tile, column - side // 2 + (right + 1) * tile
+                ):
+                    gx = sum(w * (at(y + d, x + 1) - at(y + d, x - 1)) for d, w in WEIGHTS)
+                    gy = sum(w * (at(y + 1, x + d) - at(y - 1, x + d)) for d, w in WEIGHTS)
+                    tensor += np.outer([gx, gy], [gx, gy])
+            norm = np.linalg.norm(tensor)
+            if norm:
+                tensor /= norm
+            values += [tensor[0, 0], np.sqrt(2) * tensor[0, 1], tensor[1, 1]]
+    length = np.linalg.norm(values)
+    return np.array(values) / (length or 1)
+
+
+WEIGHTS = ((-1, 1), (0, 2), (1, 1))

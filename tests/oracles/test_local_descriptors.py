@@ -15,6 +15,7 @@ from cppcl.features.descriptors.bag_of_words.shog import (
 )
 from cppcl.features.descriptors.bag_of_words.sift import sift, smoothed
 from cppcl.features.descriptors.bag_of_words.ssim import similarities
+from cppcl.features.descriptors.bag_of_words.structure_tensors import window_tensors
 from cppcl.features.descriptors.bag_of_words.visual_words import (
     nearest_words,
     word_histogram,
@@ -49,6 +50,18 @@ def test_shog_responses_and_tiles():
             expected = oracle.shog_window(mask, row, column)
             np.testing.assert_allclose(descriptor, expected, atol=2e-6)
     assert seen.sum() >= 2
+
+
+def test_structure_tensors_of_windows():
+    mask = curves(26, 33)
+    centres = np.array([[0, 0], [13, 16], [25, 32], [9, 24], [2, 30]])
+    descriptors, seen = window_tensors(mask, centres)
+    for (row, column), descriptor, found in zip(centres, descriptors, seen, strict=True):
+        expected = oracle.window_tensors(mask, row, column, side=12)
+        assert found == expected.any()
+        np.testing.assert_allclose(descriptor, expected, atol=1e-6)
+    assert seen.sum() >= 2
+    assert not window_tensors(np.zeros((40, 40), bool), np.array([[20, 20]]))[1].any()
 
 
 @settings(max_examples=40, deadline=None)

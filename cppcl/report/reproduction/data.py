@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from cppcl.errors import InputError
 from cppcl.report.data import ResultGrid
+from cppcl.report.reproduction.verdicts import missing_text
 from cppcl.retrieval.comparison import Interval
 
 Agreement = Literal["agrees", "higher", "lower"]
@@ -126,6 +127,8 @@ class Claim:
         What we find, with numbers.
     holds : bool or None
         Whether it does; None where the numbers do not decide.
+    missing_splits : int
+        How many splits are missing for a verdict.
     errata : sequence of int
         As in `Row`.
     """
@@ -134,22 +137,25 @@ class Claim:
     measured: str
     holds: bool | None
     errata: Sequence[int] = ()
+    missing_splits: int = 0
 
     @property
     def verdict(self) -> str:
         """In a word."""
+        if self.missing_splits:
+            return missing_text(self.missing_splits)
         return {True: "holds", False: "does not hold", None: "not decided"}[self.holds]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a plot; ``spread`` is drawn as bars, ``number`` decides its colour."""
+    """A line of a plot; ``intervals`` are drawn as bars, ``number`` decides its colour."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     number: int = 0
-    spread: Sequence[float] | None = None
+    intervals: Sequence[Interval] | None = None
     markers: bool = True
 
 
@@ -184,23 +190,23 @@ class Bars:
 
 @dataclass(frozen=True)
 class Surface:
-    """A value at each place of a grid; values (y, x), NaN where missing."""
+    """A value with its interval at each place of a grid, (y, x); None where missing."""
 
     x_label: str
     y_label: str
     x: Sequence[float]
     y: Sequence[float]
-    values: Sequence[Sequence[float]]
+    values: Sequence[Sequence[Interval | None]]
     value_label: str
 
 
 @dataclass(frozen=True)
 class Points:
-    """Named points of a plane."""
+    """Named points (x, y) of a plane, each with its intervals."""
 
     x_label: str
     y_label: str
-    points: Mapping[str, tuple[float, float]]
+    points: Mapping[str, tuple[Interval, Interval]]
     logarithmic: bool = True
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cppcl.report.data import ResultGrid
 from cppcl.report.figures import grid_png
 from cppcl.report.reproduction.data import Bars, Figure, Panel, Plots, Points, Surface
 from cppcl.report.style import COLOURS, DASHES, MARKERS, defaults, plain, png
+from cppcl.retrieval.comparison import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +33,8 @@ LINES = {"light": "#d8dee4", "dark": "#30363d"}
 PANELS_IN_A_ROW = 2
 MOST_INCHES = 60.0
 """Height of a plot of many categories."""
+LEAST_FACTOR = 10.0
+"""Least factor between the ends of a logarithmic axis of points."""
 SHOWN_POINTS = 25
 """Curves of more points than this are drawn without markers."""
 
@@ -135,7 +139,7 @@ def _draw_panel(axes: Axes, panel: Panel, theme: Theme) -> None:
         axes.errorbar(
             np.asarray(curve.x, np.float64),
             np.asarray(curve.y, np.float64),
-            None if curve.spread is None else np.asarray(curve.spread, np.float64),
+            None if curve.intervals is None else _bars(curve.intervals),
             color=_colour(curve.number, theme),
             linestyle=DASHES[curve.number % len(DASHES)],
             linewidth=1.8,
@@ -189,25 +193,28 @@ def _draw_bars(content: Bars, theme: Theme) -> Drawing:
 def _draw_surface(content: Surface, theme: Theme) -> Drawing:
     from matplotlib.figure import Figure as Canvas
 
-    values = np.asarray(content.values, np.float64)
+    known = [[np.nan if one is None else one.mean for one in row] for row in content.values]
+    values = np.asarray(known, np.float64)
     figure = Canvas(
-        figsize=(1.5 + 0.72 * len(content.x), 1.2 + 0.5 * len(content.y)), layout="constrained"
+        figsize=(1.5 + 0.86 * len(content.x), 1.2 + 0.62 * len(content.y)), layout="constrained"
     )
     axes = figure.subplots()
-    image = axes.imshow(values, origin="lower", aspect="auto", cmap="cividis")
-    low, high = np.nanmin(values), np.nanmax(values)
+    # Colours of the whole range from 0: those of what differs by chance look alike.
+    low, high = min(0.0, float(np.nanmin(values))), float(np.nanmax(values))
+    image = axes.imshow(
+        values, origin="lower", aspect="auto", cmap="cividis", vmin=low, vmax=high or 1.0
+    )
     for row, column in np.ndindex(values.shape):
-        value = values[row, column]
-        if np.isfinite(value):
-            bright = value > (low + high) / 2
+        one = content.values[row][column]
+        if one is not None:
             axes.text(
                 column,
                 row,
-                f"{value:.4f}".lstrip("0"),
+                f"{_short(one.mean)}\n{_short(one.low)} to {_short(one.high)}",
                 ha="center",
                 va="center",
-                fontsize=8,
-                color="black" if bright else "white",
+                fontsize=6.5,
+                color="black" if one.mean > (low + high) / 2 else "white",
             )
     axes.set_xticks(range(len(content.x)), [f"{value:g}" for value in content.x], fontsize=8)
     axes.set_yticks(range(len(content.y)), [f"{value:g}" for value in content.y], fontsize=8)
@@ -225,9 +232,13 @@ def _draw_points(content: Points, theme: Theme) -> Drawing:
     axes = figure.subplots()
     _tidy(axes, theme)
     for number, (name, (x, y)) in enumerate(content.points.items()):
-        axes.plot(
-            x,
-            y,
+        axes.errorbar(
+            x.mean,
+            y.mean,
+            _bars([y]),
+            _bars([x]),
+            elinewidth=1,
+            capsize=2.5,
             color=_colour(number, theme),
             marker=_marker(number),
             markerfacecolor="none" if number >= len(MARKERS) else None,
@@ -237,6 +248,7 @@ def _draw_points(content: Points, theme: Theme) -> Drawing:
         )
     if content.logarithmic:
         axes.set_xscale("log")
+        _widen(axes)
     axes.set_xlabel(plain(content.x_label), fontsize=9)
     axes.set_ylabel(plain(content.y_label), fontsize=9)
     axes.set_ylim(0, None)
@@ -244,6 +256,25 @@ def _draw_points(content: Points, theme: Theme) -> Drawing:
     columns = min(3, len(content.points))
     figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
     return figure
+
+
+def _bars(intervals: Sequence[Interval]) -> NDArray[np.float64]:
+    """How far intervals reach below and above their means, (2, n)."""
+    reach = [(one.mean - one.low, one.high - one.mean) for one in intervals]
+    return np.maximum(np.asarray(reach, np.float64).T, 0)
+
+
+def _short(value: float) -> str:
+    """Three digits of a fraction, without the first 0."""
+    return f"{value:.3f}".removeprefix("0")
+
+
+def _widen(axes: Axes) -> None:
+    """Let a logarithmic axis of x hold a factor of ten at least: close times then look close."""
+    low, high = axes.get_xlim()
+    if high < LEAST_FACTOR * low:
+        middle = np.sqrt(low * high)
+        axes.set_xlim(middle / np.sqrt(LEAST_FACTOR), middle * np.sqrt(LEAST_FACTOR))
 
 
 def _colour(number: int, theme: Theme) -> str:

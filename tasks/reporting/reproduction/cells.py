@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cppcl.report.reproduction.data import Value
+from cppcl.report.reproduction.data import Claim, Value
+from cppcl.report.reproduction.verdicts import Finding, missing_text
 from cppcl.report.tables import is_percent
-from cppcl.retrieval.comparison import Difference
+from cppcl.retrieval.comparison import Interval
 from tasks.reporting.reproduction.series import Scores
 
 NOTHING = Value.of(None)
 INTERVAL = "95 % interval"
-HOLDS = {"ahead": True, "level": None, "behind": False}
-"""Verdict of a statement that one is ahead, by the verdict of the difference."""
+OVER_SPLITS = "over splits"
+WORDS = {True: "ahead", None: "level", False: "behind"}
+"""What a difference is, by whether it lies above 0."""
 
 Content = dict[str, Any]
 """Tables, figures, claims and notes of an item."""
@@ -30,9 +33,43 @@ def signed(score: str, value: float) -> str:
     return f"{100 * value:+.1f}" if is_percent(score) else f"{value:+.4f}"
 
 
-def with_interval(score: str, found: Difference) -> str:
+def with_interval(score: str, found: Interval) -> str:
     """A difference of scores and its interval."""
-    return f"{signed(score, found.mean)} [{signed(score, found.low)}, {signed(score, found.high)}]"
+    return f"{signed(score, found.mean)} {interval_text(score, found)}"
+
+
+def interval_text(score: str, found: Interval | None) -> str:
+    """The interval of a difference of scores; a dash where there is none."""
+    return f"[{signed(score, found.low)}, {signed(score, found.high)}]" if found else "–"
+
+
+def interval_cell(score: str, found: Interval | None) -> Value:
+    """The same in a table."""
+    if found is None:
+        return NOTHING
+    return Value(f"[{found.low!r}, {found.high!r}]", interval_text(score, found))
+
+
+def with_intervals(score: str, found: Finding) -> str:
+    """A difference of scores, its intervals over queries and over splits."""
+    return (
+        f"{signed(score, found.mean)} {interval_text(score, found.over_queries)}, over splits "
+        f"{interval_text(score, found.over_splits)}"
+    )
+
+
+def verdict_of(found: Finding) -> str:
+    """What a difference is, in a word: ahead, level or behind; or that splits are missing."""
+    return missing_text(found.missing_splits) if found.missing_splits else WORDS[found.above()]
+
+
+def claim(
+    said: Mapping[str, Any], measured: str, holds: bool | None, findings: Iterable[Finding]
+) -> Claim:
+    """A statement with its verdict, or with the number of splits that are missing for one."""
+    missing = max((found.missing_splits for found in findings), default=0)
+    text = said.get("text") or said["statement"]
+    return Claim(text, measured, None if missing else holds, said["errata"], missing)
 
 
 def mean_cells(score: str, found: Scores | None) -> list[Value]:

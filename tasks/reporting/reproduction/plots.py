@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,13 @@ from cppcl.report.reproduction.data import (
     Row,
     Value,
 )
+from cppcl.report.reproduction.verdicts import Finding
+from cppcl.retrieval.comparison import Interval
 from cppcl.retrieval.metrics import RECALL_LEVELS
 from storage import Store
 from tasks.lineage import Lineage
 from tasks.reporting.report import result_grid
-from tasks.reporting.reproduction.cells import Content
+from tasks.reporting.reproduction.cells import Content, claim
 from tasks.reporting.reproduction.series import MeasuredItem, Series, known_scores
 from tasks.samples import open_pictures, targets
 
@@ -73,7 +75,8 @@ def precision_recall(store: Store, item: MeasuredItem) -> Content:
 def per_category(store: Store, item: MeasuredItem) -> Content:
     """Mean average precision of each category."""
     found = known_scores(store, item)
-    values = {place: by_category(store, item.series[place]) for place in found}
+    splits = {place: by_category(store, item.series[place]) for place in found}
+    values = {place: mean_of(of_splits) for place, of_splits in splits.items()}
     if not values:
         return {}
     names = sorted(next(iter(values.values())))
@@ -89,15 +92,15 @@ def per_category(store: Store, item: MeasuredItem) -> Content:
     best = [n for n in names if all(values[first][n] >= values[other][n] for other in rivals)]
     claims = []
     if rivals and (said := item.options["claims"].get("ahead")):
-        claims.append(
-            Claim(
-                said["text"],
-                f"{item.series[first].title} is in {len(best)} of {len(names)}; "
-                f"not in {listed([n for n in names if n not in best])}",
-                len(best) > len(names) / 2,
-                said["errata"],
-            )
+        share = Finding(shares_ahead(splits[first], [splits[other] for other in rivals]))
+        over = share.over_splits
+        interval = f" [{100 * over.low:.0f}, {100 * over.high:.0f}]" if over else ""
+        measured = (
+            f"{item.series[first].title} is in {len(best)} of {len(names)}, not in "
+            f"{listed([n for n in names if n not in best])}; over splits "
+            f"{100 * share.mean:.0f} %{interval}"
         )
+        claims.append(claim(said, measured, share.above(0.5), [share]))
     bars = Bars(
         names,
         {item.series[p].title: [one[name] for name in names] for p, one in values.items()},
@@ -117,19 +120,34 @@ def listed(names: list[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + more
 
 
-def by_category(store: Store, series: Series) -> dict[str, float]:
-    """Mean over splits of the mean average precision of the queries of each label."""
-    sums: dict[str, list[float]] = {}
+def by_category(store: Store, series: Series) -> list[dict[str, float]]:
+    """Mean average precision of the queries of each label, in each split."""
+    splits = []
     for reference in series.evaluations:
         artifact = store.open(reference)
         table = open_pictures(store, artifact.inputs["table"]).table
         labels = targets(table, "sketch", "labels", artifact.array("query_rows"))
         average: NDArray[np.float64] = artifact.array("average_precision")
-        for label in np.unique(labels):
-            here = average[labels == label]
-            if np.isfinite(here).any():
-                sums.setdefault(str(label), []).append(float(np.nanmean(here)))
-    return {label: float(np.mean(found)) for label, found in sums.items()}
+        known = np.isfinite(average)
+        means = {n: average[known & (labels == n)].mean() for n in np.unique(labels[known])}
+        splits.append({str(label): float(mean) for label, mean in means.items()})
+    return splits
+
+
+def mean_of(splits: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Mean over the splits in which a category occurs, of each category."""
+    names = sorted({name for split in splits for name in split})
+    return {n: float(np.mean([split[n] for split in splits if n in split])) for n in names}
+
+
+def shares_ahead(
+    first: Sequence[Mapping[str, float]], rivals: Sequence[Sequence[Mapping[str, float]]]
+) -> list[float]:
+    """Share of the categories in which no other method is better, in each split."""
+    return [
+        float(np.mean([all(ours[n] >= rival[n] for rival in theirs) for n in ours]))
+        for ours, *theirs in zip(first, *rivals, strict=True)
+    ]
 
 
 def grid(store: Store, item: MeasuredItem) -> Content:
@@ -176,22 +194,19 @@ def convergence(store: Store, item: MeasuredItem) -> Content:
         "common: reconstruction, every sample fully": common,
     }
     models = {
-        place: Lineage.of_evaluation(store, series.evaluations[0]).training
-        for place, series in enumerate(item.series)
+        series.title: [Lineage.of_evaluation(store, one).training for one in series.evaluations]
+        for series in item.series
         if series.evaluations
     }
     if not models:
         return {}
     panels, rows = [], []
-    ends: dict[str, float] = {}
-    stable: dict[str, int] = {}
     for title, name in parts.items():
         curves = []
-        for place, model in models.items():
-            series = item.series[place]
+        for number, (method, (model, *_others)) in enumerate(models.items()):
             values = model.array(f"history.{name}")
             rounds = np.arange(1, len(values) + 1)
-            curves.append(Curve(series.title, rounds.tolist(), values.tolist(), place))
+            curves.append(Curve(method, rounds.tolist(), values.tolist(), number))
             cells = [
                 Value.of(name.replace("_", " ")),
                 Value(float(values[0]), f"{values[0]:.4g}"),
@@ -199,17 +214,18 @@ def convergence(store: Store, item: MeasuredItem) -> Content:
                 Value.of(len(values)),
                 Value.of(stable_from(values)),
             ]
-            rows.append(Row(series.title, cells, [str(model.reference)]))
-            if name == common:
-                ends[series.title] = float(values[-1])
-                stable[series.title] = stable_from(values)
+            rows.append(Row(method, cells, [str(model.reference)]))
         panels.append(Panel(title, "round", "objective", curves))
+    common_curves = {
+        method: [model.array(f"history.{common}") for model in trained]
+        for method, trained in models.items()
+    }
     columns = ["objective", "first round", "last round", "rounds", "within 1 % from round"]
     caption = "Objectives in training on the first split"
     return {
         "tables": [ResultTable(item.name, caption, columns, rows)],
         "figures": [Figure(item.name, "Objective over rounds", Plots(panels))],
-        "claims": convergence_claims(item.options["claims"], ends, stable),
+        "claims": convergence_claims(item.options["claims"], common_curves),
     }
 
 
@@ -220,25 +236,51 @@ def stable_from(values: NDArray[np.floating]) -> int:
 
 
 def convergence_claims(
-    said: Mapping[str, Any], ends: Mapping[str, float], stable: Mapping[str, int]
+    said: Mapping[str, Any], curves: Mapping[str, Sequence[NDArray[np.floating]]]
 ) -> list[Claim]:
-    """Verdict: training is soon stable, and ends lower than that of the last method."""
+    """Verdict: training is soon stable, and ends lower than that of the last method.
+
+    Curves are of the common objective, one a split of each method.
+    """
     claims = []
-    if claim := said.get("stable"):
-        text = ", ".join(f"{name} {rounds}" for name, rounds in stable.items())
-        claims.append(
-            Claim(
-                claim["text"],
-                f"common objective within 1 % of its last value from round: {text}",
-                max(stable.values()) < claim["limit"],
-                claim["errata"],
-            )
+    if one := said.get("stable"):
+        stable = {
+            name: Finding([float(stable_from(c)) for c in of_splits])
+            for name, of_splits in curves.items()
+        }
+        text = ", ".join(f"{name} {most_text(found)}" for name, found in stable.items())
+        late = [found.above(one["limit"] - 0.5) for found in stable.values()]
+        measured = f"common objective within 1 % of its last value from round: {text}"
+        claims.append(claim(one, measured, none_is(late), stable.values()))
+    if (one := said.get("lower")) and len(curves) > 1:
+        *others, last = curves
+        ends = {name: [float(c[-1]) for c in of_splits] for name, of_splits in curves.items()}
+        shares = [
+            Finding([a / b for a, b in zip(ends[name], ends[last], strict=True)])
+            for name in others
+        ]
+        text = ", ".join(
+            f"{name} {100 * share.mean:.0f} % {percent_text(share.over_splits)}"
+            for name, share in zip(others, shares, strict=True)
         )
-    if (claim := said.get("lower")) and len(ends) > 1:
-        *others, last = ends.values()
-        text = ", ".join(f"{name} {value:.4g}" for name, value in ends.items())
-        lower = all(value < min(last, claim["limit"] * last) for value in others)
-        claims.append(
-            Claim(claim["text"], f"common objective at the end: {text}", lower, claim["errata"])
-        )
+        measured = f"common objective at the end, over that of {last}: {text}"
+        high = [share.above(one["limit"]) for share in shares]
+        claims.append(claim(one, measured, none_is(high), shares))
     return claims
+
+
+def none_is(above: Sequence[bool | None]) -> bool | None:
+    """True if all are known to be below, False if one is known to be above, else None."""
+    if any(above):
+        return False
+    return None if None in above else True
+
+
+def most_text(found: Finding) -> str:
+    """Mean over splits, and the largest."""
+    return f"{found.mean:.0f} (most {max(found.splits):.0f})"
+
+
+def percent_text(found: Interval | None) -> str:
+    """An interval in per cent, of splits."""
+    return f"[{100 * found.low:.0f}, {100 * found.high:.0f}]" if found else "(one split)"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.report import QueryScores
+from cppcl.report.reproduction.verdicts import Finding
 from cppcl.retrieval.comparison import Difference, Interval, mean_interval, paired_difference
 from cppcl.retrieval.metrics import RankingScores, summarise
 from storage import Reference, Store
@@ -149,6 +150,15 @@ class Scores:
     def minus(self, other: Scores, score: str) -> Difference:
         """Paired difference on the same queries."""
         return paired_difference(self.values(score), other.values(score), self.queries)
+
+    def ahead_of(self, other: Scores, score: str) -> Finding:
+        """The same, with the difference in each split."""
+        pairs = zip(self.values(score), other.values(score), strict=True)
+        return Finding([float(np.nanmean(a - b)) for a, b in pairs], self.minus(other, score))
+
+    def means(self, score: str) -> list[float]:
+        """Mean over the queries of each split."""
+        return [float(np.nanmean(values)) for values in self.values(score)]
 
     def empty_codes(self) -> str:
         """How many codes of queries and gallery are all zero, in all splits; '' if none is."""

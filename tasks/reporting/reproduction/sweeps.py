@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from cppcl.modality import Modality
 from cppcl.report.reproduction.data import (
     Claim,
     Curve,
@@ -15,21 +17,23 @@ from cppcl.report.reproduction.data import (
     Surface,
     Value,
 )
+from cppcl.report.reproduction.verdicts import Finding
 from cppcl.report.sweep import Axis, value_text
 from cppcl.report.tables import score_title
+from cppcl.retrieval.comparison import Interval
 from storage import Store
-from tasks.lineage import Lineage, by_modality
+from tasks.lineage import scores_behind
 from tasks.reporting.reproduction.cells import (
-    HOLDS,
     INTERVAL,
     NOTHING,
     Content,
+    claim,
     mean_cells,
     score_cell,
-    with_interval,
+    with_intervals,
 )
 from tasks.reporting.reproduction.series import MeasuredItem, Scores, Series, known_scores
-from tasks.reporting.reproduction.tables import extracted_pictures
+from tasks.reporting.score_time import TIMES
 
 FLAT = 0.1
 """Share of the best score that may be lost over the values of an option that does not matter."""
@@ -44,7 +48,7 @@ def sensitivity(store: Store, item: MeasuredItem) -> Content:
         rows = [sweep_row(store, score, item.series[p], found.get(p)) for p in places]
         columns = ["value", "ours", "±", INTERVAL, "splits"]
         if axis["seconds"]:
-            columns.append("ms a picture")
+            columns += ["ms a picture", "least to most"]
         name = f"{item.name}_{axis['option'].rpartition('.')[2]}"
         caption = f"{score_title(score)} over {axis['title']}"
         tables.append(ResultTable(name, caption, columns, rows))
@@ -61,19 +65,25 @@ def sweep_row(store: Store, score: str, series: Series, found: Scores | None) ->
     n_splits = NOTHING if found is None else Value.of(len(found.evaluations))
     cells = [Value.of(value_text(series.about["value"])), *mean_cells(score, found), n_splits]
     keys, note = series.artifacts, series.missing
-    if timed:
-        cells.append(NOTHING)
     if found is not None:
         note = found.empty_codes()
-        curricula = Lineage.of_evaluation(store, series.evaluations[0]).curricula
-        if timed and curricula:
-            made = store.open(by_modality(store.open(curricula), "scores")[timed])
-            n, together = extracted_pictures(made)
-            if n:
-                cells[-1] = Value(together / n, f"{1000 * together / n:.2f}")
-            keys = [*keys, str(made.reference)]
+    if timed:
+        cells += time_cells(store, timed, series)
     empty = found is not None and note
     return Row(series.title, cells, keys, series.about["errata"] if empty else (), note)
+
+
+def time_cells(store: Store, modality: Modality, series: Series) -> list[Value]:
+    """What the scores of the curriculum take, measured in one go with those of other values."""
+    scored = scores_behind(store, series.evaluations, modality)
+    if scored is None or not series.extra:
+        return [NOTHING, NOTHING]
+    times = store.open(series.extra[0]).json(TIMES)[str(scored)]
+    least, most = times["least"], times["most"]
+    return [
+        Value(times["median"], f"{1000 * times['median']:.2f}"),
+        Value(f"[{least!r}, {most!r}]", f"{1000 * least:.2f} to {1000 * most:.2f}"),
+    ]
 
 
 def sweep_panel(
@@ -88,14 +98,14 @@ def sweep_panel(
     curves = []
     for number, method in enumerate(methods):
         here = [p for p in places if item.series[p].title == method and p in found]
-        deviations = [found[p].deviation(score) for p in here]
+        intervals = [found[p].interval(score) for p in here]
         curves.append(
             Curve(
                 method,
                 [float(item.series[p].about["value"]) for p in here],
-                [found[p].interval(score).mean for p in here],
+                [one.mean for one in intervals],
                 number,
-                [d or 0.0 for d in deviations] if any(deviations) else None,
+                intervals,
             )
         )
     spread = Axis(
@@ -128,22 +138,29 @@ def sweep_claims(
             continue
         means = {p: found[p].interval(score).mean for p in here}
         best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
-        lost = 1 - means[worst] / means[best]
-        difference = found[best].minus(found[worst], score)
+        difference = found[best].ahead_of(found[worst], score)
+        lost = lost_share(difference, found[best].means(score), means[best])
         values = {p: value_text(item.series[p].about["value"]) for p in (best, worst)}
-        flat = lost <= FLAT
-        claims.append(
-            Claim(
-                axis["statement"],
-                f"{method}: from {score_cell(score, means[worst]).text} at {values[worst]} to "
-                f"{score_cell(score, means[best]).text} at {values[best]}, "
-                f"{with_interval(score, difference)}; "
-                f"{100 * lost:.0f} % of the best is lost ({100 * FLAT:.0f} % or less is flat)",
-                flat if axis["expected"] == "flat" else not flat,
-                axis["errata"],
-            )
+        matters = lost.above(FLAT)
+        holds = matters if axis["expected"] == "sensitive" or matters is None else not matters
+        measured = (
+            f"{method}: from {score_cell(score, means[worst]).text} at {values[worst]} to "
+            f"{score_cell(score, means[best]).text} at {values[best]}, "
+            f"{with_intervals(score, difference)}; {100 * lost.mean:.0f} % of the best is lost "
+            f"({100 * FLAT:.0f} % or less is flat)"
         )
+        claims.append(claim(axis, measured, holds, [lost]))
     return claims
+
+
+def lost_share(difference: Finding, best: Sequence[float], mean: float) -> Finding:
+    """Share of the best score that the worst one loses, from their difference."""
+    shares = [a / b if b else 0.0 for a, b in zip(difference.splits, best, strict=True)]
+    over = difference.over_queries
+    queries = (
+        None if over is None else Interval(*(e / mean for e in (over.mean, over.low, over.high)))
+    )
+    return Finding(shares, queries)
 
 
 def surface(store: Store, item: MeasuredItem) -> Content:
@@ -153,10 +170,10 @@ def surface(store: Store, item: MeasuredItem) -> Content:
     place_of = {
         (series.about["x"], series.about["y"]): place for place, series in enumerate(item.series)
     }
-    means = {place: scores.interval(score).mean for place, scores in found.items()}
-    if not means:
+    intervals = {place: scores.interval(score) for place, scores in found.items()}
+    if not intervals:
         return {}
-    values = [[means.get(place_of[a, b], float("nan")) for a in x["chosen"]] for b in y["chosen"]]
+    values = [[intervals.get(place_of[a, b]) for a in x["chosen"]] for b in y["chosen"]]
     rows = []
     for (a, b), place in place_of.items():
         series = item.series[place]
@@ -165,21 +182,20 @@ def surface(store: Store, item: MeasuredItem) -> Content:
     claims = []
     none = place_of.get((0, 0))
     if (said := item.options["claims"].get("ahead")) and none in found and len(found) > 1:
-        best = max(means, key=means.__getitem__)
-        gain = found[best].minus(found[none], score)
+        best = max(intervals, key=lambda place: intervals[place].mean)
+        gain = found[best].ahead_of(found[none], score)
         at = item.series[best].about
-        claims.append(
-            Claim(
-                said["text"],
-                f"best at {x['title']} {at['x']:g}, {y['title']} {at['y']:g}: "
-                f"{with_interval(score, gain)} over none, the largest of "
-                f"{len(found)} places on the same test queries",
-                HOLDS[gain.verdict],
-                said["errata"],
-            )
+        measured = (
+            f"best at {x['title']} {at['x']:g}, {y['title']} {at['y']:g}: "
+            f"{with_intervals(score, gain)} over none, the largest of {len(found)} places on the "
+            "same test queries"
         )
+        claims.append(claim(said, measured, gain.above(), [gain]))
     columns = [x["title"], y["title"], "ours", "±", INTERVAL]
-    caption = f"{score_title(score)} over shares of admissible pairs; 0 is no curriculum"
+    caption = (
+        f"{score_title(score)} with its {INTERVAL} over shares of admissible pairs; 0 is no "
+        "curriculum"
+    )
     drawn = Surface(x["title"], y["title"], x["chosen"], y["chosen"], values, score_title(score))
     return {
         "tables": [ResultTable(item.name, caption, columns, rows, first="place")],

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from cppcl.modality import Modality
+from cppcl.features import make_extractor
+from cppcl.learning.cprl import CPRL
+from cppcl.methods import make_method
+from cppcl.modality import MODALITIES, Modality
 from cppcl.report.reproduction.data import (
     Claim,
     Figure,
@@ -18,42 +22,96 @@ from cppcl.report.reproduction.data import (
     Value,
     agreement,
 )
+from cppcl.report.reproduction.departures import PRINTED, Trained, departures
 from cppcl.report.tables import score_title
-from cppcl.retrieval.comparison import Difference
+from cppcl.retrieval.comparison import Difference, Interval
 from storage import Artifact, Reference, Store
 from tasks.lineage import Lineage, by_modality
 from tasks.reporting.reproduction.cells import (
-    HOLDS,
     INTERVAL,
     NOTHING,
+    OVER_SPLITS,
     Content,
+    claim,
+    interval_cell,
     mean_cells,
     score_cell,
     signed,
-    with_interval,
+    verdict_of,
+    with_intervals,
 )
 from tasks.reporting.reproduction.series import MeasuredItem, Scores, Series, known_scores
+from tasks.workers.extractors import extractor_of
 
+AS_PRINTED = "as printed"
+"""Preset of lines whose options are those that are printed."""
 PARTS_OF_A_QUERY = ("describe", "encode", "rank")
 
 
 def scores(store: Store, item: MeasuredItem) -> Content:
     """A table of scores beside printed ones, and what the paper says of them."""
     score, found = item.options["score"], known_scores(store, item)
-    rows = [score_row(score, series, found.get(place)) for place, series in enumerate(item.series)]
+    trained = {
+        place: trained_of(store, series)
+        for place, series in enumerate(item.series)
+        if series.about["preset"] == AS_PRINTED and place in found
+    }
+    forms = {place: departures(one) for place, one in trained.items() if one}
+    rows = [
+        score_row(score, series, found.get(place), forms.get(place, {}))
+        for place, series in enumerate(item.series)
+    ]
     columns = ["options", "printed", "ours", "±", INTERVAL, "splits", "difference", "agreement"]
     table = ResultTable(item.name, f"{score_title(score)}, mean over splits", columns, rows)
+    tables = [table]
+    if forms:
+        tables.append(forms_table(item, forms))
     places = {series.about["line"]: place for place, series in enumerate(item.series)}
     claims = []
     for statement in item.options["statements"]:
         first, second = (found.get(places[statement[name]]) for name in ("first", "second"))
         if first and second:
             claims.append(claim_of(score, statement, first, second))
-    return {"tables": [table], "claims": claims}
+    return {"tables": tables, "claims": claims}
 
 
-def score_row(score: str, series: Series, found: Scores | None) -> Row:
-    """One line: what is printed, and ours beside it."""
+def trained_of(store: Store, series: Series) -> Trained | None:
+    """The CPRL behind a line, as it was trained on the first split; None for another method."""
+    lineage = Lineage.of_evaluation(store, series.evaluations[0])
+    asked = lineage.training.parameters
+    method = make_method(asked["method"], **asked["options"])
+    if not isinstance(method, CPRL):
+        return None
+    features = (store.open(lineage.features[modality]) for modality in MODALITIES)
+    sketch, image = (int(one.shape("features")[1]) for one in features)
+    scores = {}
+    if lineage.curricula:
+        for modality, reference in by_modality(store.open(lineage.curricula), "scores").items():
+            spec = extractor_of(store.open(reference))
+            scores[modality] = make_extractor(spec.name, json.loads(spec.options))
+    return Trained(method.options(), (sketch, image), scores)
+
+
+def forms_table(item: MeasuredItem, forms: Mapping[int, Mapping[str, str]]) -> ResultTable:
+    """What lines as printed have otherwise than the paper."""
+    rows = [
+        Row(
+            item.series[place].title,
+            [Value.of(words) for words in aspects.values()],
+            item.series[place].artifacts,
+        )
+        for place, aspects in forms.items()
+    ]
+    columns = list(next(iter(forms.values())))
+    caption = (
+        "What lines as printed have otherwise than the paper; the experiment printed names the "
+        "option of each printed form"
+    )
+    return ResultTable(f"{item.name}_forms", caption, columns, rows)
+
+
+def score_row(score: str, series: Series, found: Scores | None, forms: Mapping[str, str]) -> Row:
+    """One line: what is printed, and ours beside it; forms are those of the method."""
     printed, preset = series.about["printed"], series.about["preset"]
     cells = [Value.of(preset), score_cell(score, printed), *mean_cells(score, found)]
     beside = [NOTHING] * 3
@@ -68,27 +126,24 @@ def score_row(score: str, series: Series, found: Scores | None) -> Row:
                 Value(difference, signed(score, difference)),
                 Value.of(agreement(printed, ours)),
             ]
-    note = " ".join(filter(None, [series.about["note"], remark]))
+    other = [aspect for aspect, words in forms.items() if words != PRINTED]
+    differs = f"Not as printed: {', '.join(other)}." if other else ""
+    note = " ".join(filter(None, [series.about["note"], remark, differs]))
     return Row(series.title, [*cells, *beside], series.artifacts, series.about["errata"], note)
 
 
 def claim_of(score: str, statement: Mapping[str, Any], first: Scores, second: Scores) -> Claim:
     """Verdict: one line is ahead of another on the same queries."""
     if not paired(first, second):
-        ours, theirs = first.interval(score), second.interval(score)
-        holds = None
-        if ours.low > theirs.high or ours.high < theirs.low:
-            holds = ours.low > theirs.high
-        text = f"{score_cell(score, ours.mean).text} and {score_cell(score, theirs.mean).text}"
-        return Claim(
-            statement["text"], f"{text}, of different queries", holds, statement["errata"]
-        )
-    found = first.minus(second, score)
-    return Claim(
-        statement["text"],
-        f"{with_interval(score, found)}: {words_of(found)}",
-        HOLDS[found.verdict],
-        statement["errata"],
+        means = (score_cell(score, one.interval(score).mean).text for one in (first, second))
+        return claim(statement, f"{' and '.join(means)}, of different queries", None, ())
+    found = first.ahead_of(second, score)
+    counts = splits_of(first.minus(second, score))
+    return claim(
+        statement,
+        f"{with_intervals(score, found)} (splits ahead / level / behind: {counts})",
+        found.above(),
+        [found],
     )
 
 
@@ -97,16 +152,6 @@ def paired(first: Scores, second: Scores) -> bool:
     return len(first.queries) == len(second.queries) and all(
         np.array_equal(a, b) for a, b in zip(first.queries, second.queries, strict=True)
     )
-
-
-def words_of(found: Difference) -> str:
-    """Verdict of a difference, with what splits say."""
-    words = {
-        "ahead": "ahead beyond chance",
-        "behind": "behind beyond chance",
-        "level": "level, it could be chance",
-    }
-    return f"{words[found.verdict]} (splits ahead / level / behind: {splits_of(found)})"
 
 
 def splits_of(found: Difference) -> str:
@@ -124,20 +169,24 @@ def differences(store: Store, item: MeasuredItem) -> Content:
         if place not in found:
             continue
         difference = found[0].minus(found[place], score)
-        low, high = signed(score, difference.low), signed(score, difference.high)
+        finding = found[0].ahead_of(found[place], score)
         cells = [
             score_cell(score, found[place].interval(score).mean),
             Value(difference.mean, signed(score, difference.mean)),
-            Value(f"[{difference.low!r}, {difference.high!r}]", f"[{low}, {high}]"),
+            interval_cell(score, difference),
+            interval_cell(score, finding.over_splits),
             Value.of(splits_of(difference)),
-            Value.of(difference.verdict),
+            Value.of(verdict_of(finding)),
         ]
         both = [*item.series[0].artifacts, *series.artifacts]
         rows.append(Row(series.title, cells, both))
     first = item.series[0].title
     mean = score_cell(score, found[0].interval(score).mean).text
     caption = f"{first} ({mean}) minus each other method: {score_title(score)}"
-    columns = ["its score", "difference", INTERVAL, "splits ahead / level / behind", "verdict"]
+    columns = [
+        *("its score", "difference", INTERVAL, OVER_SPLITS),
+        *("splits ahead / level / behind", "verdict"),
+    ]
     return {"tables": [ResultTable(item.name, caption, columns, rows)]}
 
 
@@ -156,8 +205,11 @@ def binary_codes(store: Store, item: MeasuredItem) -> Content:
         beside = [NOTHING, NOTHING]
         whole = exact[series.about["method"]]
         if here and whole and bits:
-            lost = here.minus(whole, score)
-            beside = [Value(lost.mean, with_interval(score, lost)), Value.of(lost.verdict)]
+            lost = here.ahead_of(whole, score)
+            beside = [
+                Value(lost.mean, with_intervals(score, lost)),
+                Value.of(verdict_of(lost)),
+            ]
         cells = [length, *mean_cells(score, here), *beside]
         note = series.about["note"] if here else series.missing
         rows.append(Row(series.title, cells, series.artifacts, (), note))
@@ -255,22 +307,30 @@ def retrieval_time(store: Store, item: MeasuredItem) -> Content:
     rows, places = [], {}
     for place, series in enumerate(item.series):
         if place not in found or not series.extra:
-            rows.append(Row(series.title, [NOTHING] * 5, (), (), series.missing))
+            rows.append(Row(series.title, [NOTHING] * 7, (), (), series.missing))
             continue
         times = store.open(series.extra[0]).json("times.json")
-        mean = found[place].interval(score).mean
+        ours = found[place].interval(score)
         total = sum(times[part] for part in PARTS_OF_A_QUERY)
+        least, most = (1000 * times[end] for end in ("least", "most"))
+        low, high = score_cell(score, ours.low), score_cell(score, ours.high)
         cells = [
-            score_cell(score, mean),
+            score_cell(score, ours.mean),
+            Value(f"[{ours.low!r}, {ours.high!r}]", f"[{low.text}, {high.text}]"),
             *(Value(times[p], f"{1000 * times[p]:.2f}") for p in PARTS_OF_A_QUERY),
             Value(total, f"{1000 * total:.1f}"),
+            Value(f"[{least!r}, {most!r}]", f"{least:.1f} to {most:.1f}"),
         ]
         rows.append(Row(series.title, cells, series.artifacts, (), series.about.get("note", "")))
-        places[series.title] = (1000 * total, mean)
-    columns = [score_title(score), *PARTS_OF_A_QUERY, "together"]
-    caption = "Milliseconds of processor time of a query: describe the sketch, find its code, rank"
+        places[series.title] = (Interval(1000 * total, least, most), ours)
+    columns = [score_title(score), INTERVAL, *PARTS_OF_A_QUERY, "together", "least to most"]
+    caption = (
+        "Milliseconds of processor time of a query: describe the sketch, find its code, rank; "
+        "medians of a few sketches, and the least and the most of one"
+    )
     drawn = Points("milliseconds of processor time", score_title(score), places)
-    figure = Figure(item.name, "Time of a query against the score", drawn)
+    about = "Time of a query, from the least to the most, against the score with its interval"
+    figure = Figure(item.name, about, drawn)
     return {
         "tables": [ResultTable(item.name, caption, columns, rows)],
         "figures": [figure] if places else [],

@@ -13,6 +13,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "self_similarity": {"n_words": 60},
     "shog": {"n_words": 60},
     "sift": {"n_words": 60},
+    "structure_tensor_words": {"n_words": 60},
 }
 
 

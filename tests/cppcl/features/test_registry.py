@@ -68,6 +68,7 @@ WRONG = {
     "helo": {"cells": (0,), "bins": ("72",), "smooth_cells": (None,)},
     "shelo": {"blocks": (0,), "least_magnitude": (1, -0.1), "vote": ("products",), "root": (2,)},
     "structure_tensor": {"cells": (-3,), "contours": ("grey",)},
+    "structure_tensor_words": {"n_windows": (0,)},
     "perceptual_edge_lite": {"contours": ("none",)},
 }
 

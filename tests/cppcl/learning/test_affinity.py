@@ -35,10 +35,11 @@ def test_neighbours_are_those_of_scikit_learn_in_each_class(
     np.testing.assert_allclose(weights.toarray(), expected, atol=1e-12)
 
 
-def test_the_complete_graph_is_as_printed():
+@pytest.mark.parametrize("size", [1.0, 3.0, 1e-200, 1e200])
+def test_the_complete_graph_is_as_printed_on_features_as_they_come(size):
     F = np.random.default_rng(0).standard_normal((20, 4))
-    weights = within_weights(F, np.zeros(20), "dense").toarray()
-    expected = np.exp(-cdist(unit(F), unit(F), "sqeuclidean") / 2)
+    weights = within_weights(size * F, np.zeros(20), "dense", sigma=1.5).toarray()
+    expected = np.exp(-cdist(F, F, "sqeuclidean") * min(size, 1e100) ** 2 / (2 * 1.5**2))
     np.fill_diagonal(expected, 0)
     np.testing.assert_allclose(weights, expected, atol=1e-12)
 

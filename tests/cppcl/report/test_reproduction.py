@@ -5,7 +5,9 @@ import re
 import numpy as np
 import pytest
 
+from cppcl import CPRL
 from cppcl.errors import InputError
+from cppcl.features import make_extractor
 from cppcl.report import QueryResult, ResultGrid, RetrievedPicture
 from cppcl.report.reproduction.data import (
     Bars,
@@ -24,8 +26,11 @@ from cppcl.report.reproduction.data import (
     agreement,
     rounding_of,
 )
+from cppcl.report.reproduction.departures import PRINTED, Trained, departures
 from cppcl.report.reproduction.errata import ERRATA
+from cppcl.report.reproduction.figures import draw
 from cppcl.report.reproduction.render import render_reproduction
+from cppcl.report.reproduction.verdicts import Finding
 from cppcl.retrieval.comparison import Interval
 from tests.cppcl.report.pages import rows_of
 
@@ -34,16 +39,27 @@ GREY = np.full((8, 8, 3), 128, np.uint8)
 
 @pytest.fixture(scope="module")
 def reproduction() -> Reproduction:
-    curves = [Curve("ours <b>", [0.01, 0.1, 1.0], [0.2, 0.4, 0.3], 0, [0.01, 0.0, 0.02])]
+    spread = [Interval(0.2, 0.1, 0.3), Interval(0.4, 0.3, 0.5), Interval(0.3, 0.2, 0.4)]
+    curves = [Curve("ours <b>", [0.01, 0.1, 1.0], [0.2, 0.4, 0.3], 0, spread)]
     panel = Panel("alpha", "alpha", "mAP", curves, logarithmic=True, level=("chance", 0.1))
     found = [RetrievedPicture(GREY, "cat", True, 0.9), RetrievedPicture(GREY, "dog", False, 0.8)]
     figures = [
         Figure("curves", "Curves", Plots([panel, panel, panel])),
         Figure("bars", "Bars", Bars(["cat", "dog"], {"a": [0.1, 0.2], "b": [0.3, 0.1]}, "mAP")),
         Figure(
-            "surface", "Surface", Surface("x", "y", [0, 1], [0, 1], [[1, 2], [3, np.nan]], "z")
+            "surface",
+            "Surface",
+            Surface("x", "y", [0, 1], [0, 1], [spread[:2], [spread[2], None]], "z"),
         ),
-        Figure("points", "Points", Points("ms", "mAP", {"a": (1.0, 0.2), "b": (30.0, 0.4)})),
+        Figure(
+            "points",
+            "Points",
+            Points(
+                "ms",
+                "mAP",
+                {"a": (Interval(9, 8, 12), spread[0]), "b": (Interval(11, 10, 15), spread[1])},
+            ),
+        ),
         Figure("grid", "Grid", ResultGrid("a", 0, [QueryResult(GREY, "cat", found)])),
     ]
     rows = [
@@ -57,7 +73,11 @@ def reproduction() -> Reproduction:
         Row("quoted", [Value(0.81, "81.0"), Value(None, "–")]),
     ]
     table = ResultTable("table1", "Rates & more", ["printed", "agreement"], rows)
-    claims = [Claim("B is ahead", "+0.1", None, (8,)), Claim("It converges", "yes", True)]
+    claims = [
+        Claim("B is ahead", "+0.1", None, (8,)),
+        Claim("It converges", "yes", True),
+        Claim("It is flat", "no", None, missing_splits=2),
+    ]
     return Reproduction(
         "tiny",
         "A title",
@@ -134,13 +154,14 @@ def test_numbers_trace_to_artifacts(files):
 def test_what_is_said(files):
     page = files["index.html"].decode()
     assert "x: no space left" in page
-    assert "1 agrees, 1 not decided, 1 holds" in page
+    assert "1 agrees, 1 not decided, 1 holds, 1 2 splits missing" in page
     assert page.count(ERRATA[1]) == page.count(ERRATA[8].replace("'", "&#39;")) == 1
     assert ERRATA[2] not in page
     items = rows_of(files["items.csv"])
     assert [(i["item"], i["state"]) for i in items] == [("first", "done"), ("second", "failed")]
     claims = rows_of(files["claims.csv"])
-    assert [claim["verdict"] for claim in claims] == ["not decided", "holds"]
+    verdicts = ["not decided", "holds", "2 splits missing"]
+    assert [claim["verdict"] for claim in claims] == verdicts
 
 
 @pytest.mark.parametrize(
@@ -175,6 +196,101 @@ def test_what_is_refused():
         Reproduction(
             "r", "", [Item("a", "", "", tables=[table]), Item("b", "", "", tables=[table])]
         )
+
+
+@pytest.mark.parametrize(
+    ("splits", "queries", "verdict"),
+    [
+        ([0.1, 0.12, 0.11], (0.05, 0.2), True),
+        ([-0.1, -0.12, -0.11], (-0.2, -0.05), False),
+        ([0.1, 0.12, 0.11], (-0.05, 0.2), None),  # other queries might say otherwise
+        ([0.01, 0.3, 0.02], (0.05, 0.2), None),  # other splits might
+        ([0.1, 0.12], (0.05, 0.2), None),
+        ([0.1], (0.05, 0.2), None),
+        ([0.1, 0.12, 0.11], None, True),
+    ],
+)
+def test_a_verdict_needs_three_splits_other_queries_and_other_splits(splits, queries, verdict):
+    found = Finding(splits, queries and Interval(float(np.mean(splits)), *queries))
+    assert found.above() is verdict
+    assert found.missing_splits == max(0, 3 - len(splits))
+    assert found.above(1.0) is (None if len(splits) < 3 else False)
+
+
+def axes_of(content):
+    """The axes and colours of what is drawn, and the texts in it."""
+    drawing = draw(content, "light")
+    axes = drawing.axes[0]
+    return axes, [text.get_text() for text in axes.texts]
+
+
+def test_noise_is_not_spread_over_axes_and_colours():
+    near = [Interval(0.30 + 0.001 * n, 0.28, 0.32) for n in range(4)]
+    axes, texts = axes_of(Surface("x", "y", [0, 1], [0, 1], [near[:2], [near[2], None]], "z"))
+    assert axes.images[0].get_clim() == (0, near[2].mean)
+    assert texts == [".300\n.280 to .320", ".301\n.280 to .320", ".302\n.280 to .320"]
+    axes, _ = axes_of(Points("ms", "mAP", {"a": (Interval(9, 8, 12), near[0])}))
+    low, high = axes.get_xlim()
+    assert high / low == pytest.approx(10)
+    assert low < 8 < 12 < high
+    assert axes.get_ylim()[0] == 0
+    across, upright = (
+        [path.vertices.tolist() for path in c.get_paths()] for c in axes.collections
+    )
+    assert across == [[[8, 0.3], [12, 0.3]]]
+    assert upright == [[[9, 0.28], [9, 0.32]]]
+
+
+CPRL_OPTIONS = CPRL().options()
+PLAIN = {"n_components": None, "whiten": False, "power": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "aspect", "words"),
+    [
+        ({}, "sign of B", "corrected"),
+        ({"printed": ["sign"]}, "sign of B", PRINTED),
+        ({}, "graph", "no weights within a modality"),
+        ({"graph": {"within": "knn"}}, "graph", "neighbours of a class alone"),
+        ({"printed": ["dense_graph"]}, "graph", PRINTED),
+        ({"beta": 0.0}, "graph", PRINTED),
+        ({}, "weights of the graph", "over their mean degree"),
+        ({"printed": ["unscaled_graph"]}, "weights of the graph", PRINTED),
+        ({}, "coupling of pacing", "that of the code step"),
+        ({"printed": ["coupling"]}, "coupling of pacing", PRINTED),
+        ({"pacing": {"regularizer": "none"}}, "coupling of pacing", PRINTED),
+        ({}, "L1 norm", "weighed by pacing"),
+        ({"printed": ["l1"]}, "L1 norm", PRINTED),
+        ({"pacing": {"regularizer": "A"}}, "groups of A", "over their mean"),
+        ({}, "groups of A", PRINTED),
+        ({}, "mu", "in units of gamma and of pairs a sample"),
+        ({"printed": ["pair_weight"]}, "mu", "0.5, a value that is not printed"),
+        ({"pacing": {"mu": 0.0}}, "mu", PRINTED),
+        ({}, "first dictionaries", "joint in place of independent"),
+        ({"initialization": {"dictionaries": "independent"}}, "first dictionaries", PRINTED),
+        ({"preparation": PLAIN}, "features", "centred, of unit norm"),
+        ({}, "features", "entries to a power, centred, of unit norm, projected, whitened"),
+        (
+            {"preparation": {**PLAIN, "center": False, "unit_norm": False}},
+            "features",
+            PRINTED,
+        ),
+        ({}, "scores of curricula", "image: colour contrast"),
+        ({"pacing": {"mu": 0.0}}, "scores of curricula", PRINTED),
+    ],
+)
+def test_what_a_line_as_printed_has_otherwise_is_read_from_its_options(changes, aspect, words):
+    scores = {"sketch": make_extractor("edgeness"), "image": make_extractor("colour_contrast")}
+    found = departures(Trained(CPRL(**changes).options(), (2400, 1280), scores))
+    assert found[aspect] == words
+
+
+def test_scores_and_dictionaries_of_the_paper_are_known_as_such():
+    printed = {"image": make_extractor("objectness", {"easiness": "printed"})}
+    found = departures(Trained(CPRL_OPTIONS, (5, 5), printed))
+    assert found["scores of curricula"] == found["first dictionaries"] == PRINTED
+    ours = departures(Trained(CPRL_OPTIONS, (5, 5), {"image": make_extractor("objectness")}))
+    assert ours["scores of curricula"] == "image: objectness (relative)"
 
 
 def test_errata_that_are_used_are_listed_in_order(reproduction):

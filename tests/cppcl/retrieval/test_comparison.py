@@ -1,9 +1,16 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from cppcl.errors import InputError
 from cppcl.retrieval import comparison
-from cppcl.retrieval.comparison import Difference, Interval, mean_interval, paired_difference
+from cppcl.retrieval.comparison import (
+    Difference,
+    Interval,
+    interval_over_splits,
+    mean_interval,
+    paired_difference,
+)
 
 
 def splits_of(seed, n_identities=25, n_splits=4, share=0.6):
@@ -144,3 +151,13 @@ def test_wrong_input_is_named():
         mean_interval([np.zeros(3), np.full(2, np.nan)], rows)
     with pytest.raises(InputError, match=r"first .* \[3, 2\] queries a split, second of \[2, 3\]"):
         paired_difference(values, values[::-1], rows)
+
+
+def test_the_interval_over_splits_is_students():
+    values = [0.1, 0.3, 0.2, 0.25]
+    found = interval_over_splits(values)
+    low, high = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+    assert [found.mean, found.low, found.high] == pytest.approx([0.2125, low, high], abs=1e-12)
+    for wrong in ([0.1], [], [0.1, np.nan], 0.1):
+        with pytest.raises(InputError, match="values"):
+            interval_over_splits(wrong)

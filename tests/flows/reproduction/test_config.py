@@ -123,13 +123,12 @@ def test_items_of_other_descriptions_are_shown_whole(tmp_path):
     cufs = load_reproduction("cufs")
     assert list(options.items) == ["table", "cufs_table1", "cufs_costs"]
     table: Any = options.items["cufs_table1"]
-    assert {line.run for line in table.lines.values()} == {"cufs_cv", "cufs_paper"}
+    used = {"cufs_cv", "cufs_paper", "cufs_paper_unit"}
+    assert {line.run for line in table.lines.values()} == used
     assert table.statements == cufs.items["table1"].statements
-    assert set(options.runs) - {"cufs_cv", "cufs_paper"} == set(
-        load_reproduction(written(tmp_path)).runs
-    )
+    assert set(options.runs) - used == set(load_reproduction(written(tmp_path)).runs)
+    assert cufs.runs["cv"].quick
     for name in ("cv", "paper"):
-        assert cufs.runs[name].quick
         assert options.runs[f"cufs_{name}"] == cufs.runs[name].model_copy(update={"quick": ()})
     with pytest.raises(InputError, match=r"include\.cufs tabel: .* there is table1, "):
         load_reproduction(written(tmp_path, include={"cufs": ["tabel"]}))
