@@ -39,6 +39,7 @@ from cppcl.retrieval.metrics import average_precision, chance, evaluate
 from cppcl.selection.folds import fewer_rows, fold_numbers, repeated_folds
 from cppcl.selection.grid_search import combinations, grid_search
 from cppcl.validation import LARGEST
+from tests.attempts import tried
 
 
 class Missing:
@@ -310,6 +311,7 @@ def names_for(argument, valid):
 
 def complaint(call, names, value):
     """What is wrong with a call: an error not of ours or that does not name the argument, NaN."""
+    tried()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)

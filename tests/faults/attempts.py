@@ -1,0 +1,206 @@
+"""What was tried to break, by area, and how often it survived: the table of docs/reliability.md.
+
+Run from the project's folder::
+
+    python tests/faults/attempts.py [--area NAME ...] [--json FILE] [--read FILE ...]
+                                    [--markdown docs/reliability.md]
+
+It runs the tests that hand over what is hostile or damaged, and properties of what Hypothesis and
+Schemathesis draw, and counts what each tries (`attempts_plugin`); and the faults of
+``python tests/faults/chaos``, which it counts too. ``--json`` appends a line for each test and
+fault as it ends; ``--read`` takes the lines of such files instead, so that areas may be run apart.
+The exit code is 1 if anything broke.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FAULTS = Path(__file__).parent
+ROOT = FAULTS.parents[1]
+sys.path.insert(0, str(FAULTS / "chaos"))
+
+from outcomes import write_section  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Area:
+    """Where something is tried: tests, and parts of the chaos with their number of faults."""
+
+    what: str
+    tests: tuple[str, ...]
+    chaos: tuple[tuple[str, int], ...] = ()
+
+
+AREAS = {
+    "files": Area(
+        "pictures, drawings, folders, tables, archives, weights, YAML",
+        (
+            "tests/cppcl/pictures",
+            "tests/cppcl/test_regular_files.py",
+            "tests/cppcl/datasets",
+            "tests/cppcl/features/networks/test_weights.py",
+            "tests/cppcl/features/networks/test_caffemodel.py",
+            "tests/cppcl/features/test_precomputed.py",
+            "tests/flows/configuration/test_load.py",
+            "tests/flows/test_bad_pictures.py",
+        ),
+    ),
+    "store": Area(
+        "kills, full disks, errors, damage, hostile artifacts, several at once",
+        (
+            "tests/storage",
+            "tests/faults/test_damage.py",
+            "tests/faults/test_repair_command.py",
+        ),
+        (("store", 500),),
+    ),
+    "pages": Area(
+        "requests of strangers, of other sites and of what the description allows",
+        (
+            "tests/deployments/serve/test_serve_interface.py",
+            "tests/deployments/serve/test_serve_refusals.py",
+            "tests/deployments/serve/test_serve.py",
+            "tests/deployments/annotate/test_annotate_refusals.py",
+            "tests/deployments/annotate/test_annotate.py",
+            "tests/deployments/audit/test_audit_page.py",
+            "tests/deployments/web",
+        ),
+    ),
+    "workflow": Area(
+        "kills, stops and cut networks of runs, flows, workers and hosts",
+        (
+            "tests/faults/test_kills.py",
+            "tests/faults/test_killed_training.py",
+            "tests/faults/test_signals.py",
+            "tests/faults/test_cancelling.py",
+            "tests/faults/test_network.py",
+            "tests/deployments/commands/test_early_refusals.py",
+        ),
+        (("stages", 50), ("chain", 50)),
+    ),
+    "library": Area(
+        "hostile arguments of every public function, and properties of drawn ones",
+        (
+            "tests/cppcl/test_hostile_arguments.py",
+            "tests/cppcl/curriculum",
+            "tests/cppcl/optim",
+            "tests/cppcl/retrieval",
+            "tests/cppcl/selection",
+            "tests/cppcl/learning/test_graph.py",
+            "tests/cppcl/learning/test_preparation.py",
+        ),
+    ),
+}
+CHAOS = {part: name for name, area in AREAS.items() for part, _ in area.chaos}
+"""Area of each part of the chaos."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Attempts of one test, or one fault of the chaos."""
+
+    area: str
+    by: str
+    tried: int
+    broken: int
+
+
+def main() -> int:
+    """Run or read the areas; 1 if anything broke."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--area", choices=AREAS, nargs="+", default=list(AREAS))
+    parser.add_argument("--json", type=Path, metavar="FILE", help="every test and fault")
+    parser.add_argument("--read", type=Path, nargs="+", default=[], metavar="FILE")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="page with the table")
+    options = parser.parse_args()
+    found = read(options.read) if options.read else []
+    with tempfile.TemporaryDirectory(prefix="cppcl-attempts-") as folder:
+        for name in () if options.read else options.area:
+            of_area = list(carried_out(name, AREAS[name], Path(folder)))
+            found += of_area
+            print(f"{name}: {summary(of_area)}", flush=True)
+            if options.json:
+                with options.json.open("a") as stream:
+                    stream.writelines(json.dumps(vars(one)) + "\n" for one in of_area)
+    if options.markdown:
+        write_section(options.markdown, "attempts", markdown(found))
+    print(summary(found))
+    for one in found:
+        if one.broken:
+            print(f"broken: {one.by}")
+    return int(any(one.broken for one in found))
+
+
+def carried_out(name: str, area: Area, folder: Path) -> Iterator[Tried]:
+    """Run what belongs to an area."""
+    counted = folder / f"{name}.json"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "attempts_plugin"]
+    run([*command, "-p", "no:cacheprovider", "--attempts", str(counted), *area.tests])
+    for line in counted.read_text().splitlines():
+        test = json.loads(line)
+        yield Tried(name, test["test"], test["tried"], test["broken"])
+    for part, number in area.chaos:
+        outcomes = folder / f"{part}.json"
+        run([sys.executable, str(FAULTS / "chaos"), f"--{part}", str(number), "--json", outcomes])
+        yield from faults(outcomes.read_text().splitlines())
+
+
+def run(command: list[str | Path]) -> None:
+    """Run a command that tells of failures in its file, not by its exit code alone."""
+    paths = f"{FAULTS}{os.pathsep}{ROOT}"
+    environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+    subprocess.run(command, cwd=ROOT, env=environment, check=False)
+
+
+def faults(lines: Iterable[str]) -> Iterator[Tried]:
+    """Faults of the chaos, as it writes them."""
+    for line in lines:
+        one = json.loads(line)
+        by = f"chaos, {one['part']} {one['number']}"
+        yield Tried(CHAOS[one["part"]], by, 1, int(bool(one["wrong"])))
+
+
+def read(files: Iterable[Path]) -> list[Tried]:
+    """What was written before, here or by the chaos."""
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    ours = [Tried(**json.loads(line)) for line in lines if '"part"' not in line]
+    return [*ours, *faults(line for line in lines if '"part"' in line)]
+
+
+def summary(found: Iterable[Tried]) -> str:
+    """Tried, survived and broken, in words."""
+    found = list(found)
+    tried, broken = (sum(getattr(one, name) for one in found) for name in ("tried", "broken"))
+    return f"{tried:,} tried, {tried - broken:,} survived, {broken} broken"
+
+
+def markdown(found: list[Tried]) -> str:
+    """Table of the areas."""
+    lines = [
+        f"`python tests/faults/attempts.py`: {summary(found)}.",
+        "",
+        "| area | what is tried | tests | faults | tried | survived | broken |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, area in AREAS.items():
+        here = [one for one in found if one.area == name]
+        n_faults = sum(one.by.startswith("chaos, ") for one in here)
+        tried, broken = sum(one.tried for one in here), sum(one.broken for one in here)
+        lines.append(
+            f"| {name} | {area.what} | {len(here) - n_faults} | {n_faults} | {tried:,} | "
+            f"{tried - broken:,} | {broken} |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
