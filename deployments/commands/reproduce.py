@@ -47,9 +47,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Run the flow of a reproduction, show its items and print where the page is."""
     from flows.reproduction.config import chosen_items, load_reproduction
+    from flows.reproduction.runs import check_items
 
-    # Refuse wrong options before anything runs.
-    chosen_items(load_reproduction(options.dataset), options.items)
+    # Refuse wrong options and places before anything runs.
+    reproduction = load_reproduction(options.dataset)
+    check_items(chosen_items(reproduction, options.items), reproduction.runs)
     if options.output is not None and options.output.exists() and not options.output.is_dir():
         raise InputError(f"--output {str(options.output)!r} is a file; give a folder")
     with Terminal(sys.stderr) as terminal:

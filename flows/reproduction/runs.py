@@ -8,12 +8,19 @@ from typing import Any
 from pydantic import ValidationError
 
 from cppcl.datasets import DATASETS, PublishedSet
-from cppcl.errors import CppclError
+from cppcl.errors import CppclError, InputError
 from flows.chain import Chain
-from flows.configuration.datasets import parts_of
+from flows.configuration.datasets import check_places, parts_of
 from flows.configuration.experiment import Experiment
 from flows.configuration.load import load_experiment
-from flows.reproduction.config import RunOptions
+from flows.reproduction.config import (
+    AnyItem,
+    GridItem,
+    RunOptions,
+    ScoresItem,
+    SensitivityItem,
+    SurfaceItem,
+)
 from flows.selection import Selection
 from storage import Reference
 from tasks.progress import log
@@ -68,15 +75,7 @@ class Runs:
 
     def experiment(self, run: RunOptions, changes: Sequence[str] = ()) -> Experiment:
         """Experiment of a run, with changes; the protocol that is shown alone."""
-        quick = run.quick if self.quick else ()
-        experiment = load_experiment(run.experiment, [*run.overrides, *quick, *changes])
-        if run.protocol not in experiment.protocols:
-            raise CppclError(
-                f"experiment {run.experiment!r} has no protocol {run.protocol!r}; there is "
-                f"{', '.join(experiment.protocols)}"
-            )
-        only = {run.protocol: experiment.protocols[run.protocol]}
-        return experiment.model_copy(update={"protocols": only})
+        return experiment_of(run, changes, self.quick)
 
     def evaluations(
         self, run: RunOptions, changes: Sequence[str] = (), methods: Sequence[str] = ()
@@ -130,6 +129,57 @@ class Runs:
             .run()
             .scores[run.protocol]
         )
+
+
+def check_items(items: Mapping[str, AnyItem], runs: Mapping[str, RunOptions]) -> None:
+    """Refuse items that cannot be made, before anything runs.
+
+    Raises
+    ------
+    CppclError
+        An experiment, a protocol, a method or an option of a run is not there, or the data set of
+        all of them lies in a place that is not; the message names the item.
+    """
+    places = {}
+    for name, item in items.items():
+        for run, methods, changes in asked_of(item):
+            try:
+                experiment = experiment_of(runs[run], changes)
+                with_methods(experiment, runs[run].protocol, methods)
+            except CppclError as error:
+                raise InputError(f"item {name}, run {run}: {error}") from error
+            places[repr(experiment.dataset)] = experiment.dataset
+    if len(places) == 1:  # of several, each may fail for itself
+        check_places(*places.values())
+
+
+def asked_of(item: AnyItem) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Runs that an item asks for, their methods, and changes: one for each option it varies."""
+    if isinstance(item, ScoresItem):
+        for line in item.lines.values():
+            if line.run and line.method:
+                yield line.run, [line.method], []
+        return
+    methods = [item.method] if isinstance(item, GridItem | SurfaceItem) else list(item.methods)
+    yield item.run, methods, []
+    if isinstance(item, SensitivityItem):
+        for axis in item.axes:
+            yield item.run, methods, axis.changes(axis.values[-1])
+    elif isinstance(item, SurfaceItem):
+        yield item.run, methods, item.changes(item.x.values[-1], item.y.values[-1])
+
+
+def experiment_of(run: RunOptions, changes: Sequence[str] = (), quick: bool = False) -> Experiment:
+    """Experiment of a run, with changes; the protocol that is shown alone."""
+    smaller = run.quick if quick else ()
+    experiment = load_experiment(run.experiment, [*run.overrides, *smaller, *changes])
+    if run.protocol not in experiment.protocols:
+        raise CppclError(
+            f"experiment {run.experiment!r} has no protocol {run.protocol!r}; there is "
+            f"{', '.join(experiment.protocols)}"
+        )
+    only = {run.protocol: experiment.protocols[run.protocol]}
+    return experiment.model_copy(update={"protocols": only})
 
 
 def with_methods(experiment: Experiment, protocol: str, methods: Sequence[str]) -> Experiment:

@@ -1,9 +1,11 @@
 """Wrong places are refused before Prefect starts."""
 
 import os
+import re
 
 import numpy as np
 import pytest
+import yaml
 
 import deployments.commands.run
 from deployments.cli import WRONG_USE, main
@@ -65,3 +67,31 @@ def test_two_data_sets_and_published_ones(tmp_path):
     experiment = load_experiment("transfer", ["dataset.train_on={name: emoji}", *changes])
     with pytest.raises(InputError, match=r"^test_on: root 'nowhere' is not a folder"):
         check_places(experiment.dataset)
+
+
+@pytest.mark.parametrize(
+    ("item", "changes", "message"),
+    [
+        ({"run": "cv"}, ["crop=[0, 0]"], r"item table, run cv: "),
+        ({"run": "cv", "protocol": "x"}, [], r"item table, run cv: .* has no protocol 'x'"),
+        ({"run": "cv", "method": "gone"}, [], r"item table, run cv: .* has no method 'gone'"),
+        ({"run": "cv"}, ["dataset.root=nowhere"], r"nowhere' is not a folder"),
+        ({"run": "cv", "axis": "alfa"}, [], r"item curve, run cv: .*alfa"),
+    ],
+)
+def test_reproductions(item, changes, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("deployments.commands.reproduce.prepare_prefect", None)
+    head = {"title": "t", "source": "s"}
+    method = item.get("method", "cprl")
+    lines = {"a": {"title": "A", "run": "cv", "method": method}}
+    items = {"table": {"kind": "scores", **head, "score": "map", "lines": lines}}
+    if "axis" in item:
+        axis = {"option": item["axis"], "title": "x", "values": [1.0]}
+        curve = {"run": "cv", "methods": {"cprl": "CPRL"}, "axes": [axis]}
+        items["curve"] = {"kind": "sensitivity", **head, **curve}
+    run = {"experiment": "folder", "protocol": item.get("protocol", "category")}
+    data = {"name": "tiny", "title": "T", "dataset": "folder", "items": items}
+    path = tmp_path / "tiny.yaml"
+    path.write_text(yaml.safe_dump({**data, "runs": {"cv": {**run, "overrides": changes}}}))
+    assert main(["reproduce", str(path)]) == WRONG_USE
+    assert re.search(message, capsys.readouterr().err)
