@@ -277,6 +277,21 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return did_you_mean(name, known) or (f"; there is {', '.join(known)}" if known else "")
 
 
+def check_columns(columns: Sequence[str] | None, where: str) -> list[str]:
+    """Columns of a table's head; refuse one that is there twice, of which one would be lost.
+
+    Raises
+    ------
+    InputError
+        The message names the columns, and begins with where the head stands.
+    """
+    head = list(columns or ())
+    doubled = sorted({name for name in head if head.count(name) > 1})
+    if doubled:
+        raise InputError(f"{where}: the head has the columns {', '.join(doubled)} twice")
+    return head
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """End of an error about an unknown name: the nearest known one, or nothing."""
     close = get_close_matches(name, list(known), n=1, cutoff=0.5)

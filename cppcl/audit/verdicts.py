@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from cppcl.curriculum.annotation.answers import check_annotator, check_seconds, check_time
 from cppcl.errors import InputError
 from cppcl.regular_files import read_text
+from cppcl.validation import check_columns
 
 Judgement = Literal["right", "wrong", "skip"]
 JUDGEMENTS: tuple[str, ...] = get_args(Judgement)
@@ -79,7 +80,8 @@ def read_verdicts(text: str) -> list[Verdict]:
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     found = []
     try:
-        missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+        head = check_columns(reader.fieldnames, "line 1")
+        missing = [name for name in COLUMNS if name not in head]
         if missing:
             raise InputError(f"line 1: the head lacks the columns {', '.join(missing)}")
         for row in reader:

@@ -14,6 +14,7 @@ from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
 from cppcl.modality import MODALITIES, Modality
 from cppcl.regular_files import check_regular
+from cppcl.validation import check_columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,12 +216,14 @@ def _ties_of_csv(
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
-            columns = reader.fieldnames or []
+            columns = check_columns(reader.fieldnames, f"{path}, line 1")
             lines = [(reader.line_num, line) for line in reader]
     except FileNotFoundError as error:
         raise InputError(f"pairs: {path} does not exist; paths are relative to root") from error
     except UnicodeDecodeError as error:
         raise InputError(f"pairs: {path} is not UTF-8 text ({error})") from error
+    except csv.Error as error:
+        raise InputError(f"pairs: {path} is no CSV ({error})") from error
     if not {"sketch", "image"} <= set(columns):
         raise InputError(f"{path} has columns {columns}; it needs sketch, image[, label]")
     parents: dict[tuple[Modality, str], tuple[Modality, str]] = {}

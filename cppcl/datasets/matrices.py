@@ -17,6 +17,7 @@ from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
 from cppcl.modality import MODALITIES, Modality
 from cppcl.regular_files import check_regular
+from cppcl.validation import check_columns
 
 _ROWS_A_BLOCK = 4096
 
@@ -145,12 +146,14 @@ class Matrices:
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 reader = csv.DictReader(file)
-                columns = set(reader.fieldnames or ())
+                columns = set(check_columns(reader.fieldnames, f"{path}, line 1"))
                 lines = [(reader.line_num, line) for line in reader]
         except FileNotFoundError as error:
             raise InputError(f"labels: {path} does not exist") from error
         except UnicodeDecodeError as error:
             raise InputError(f"labels: {path} is not UTF-8 text ({error})") from error
+        except csv.Error as error:
+            raise InputError(f"labels: {path} is no CSV ({error})") from error
         if not {"modality", "row", "label"} <= columns:
             raise InputError(
                 f"{path} has columns {sorted(columns)}; it needs modality, row, label[, group, id]"

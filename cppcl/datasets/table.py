@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.modality import MODALITIES, Modality
+from cppcl.validation import check_columns
 
 
 @dataclass(frozen=True)
@@ -129,5 +130,6 @@ class SampleTable:
     def from_csv(cls, text: str) -> SampleTable:
         """Inverse of `to_csv`."""
         header, *rows = csv.reader(io.StringIO(text))
+        check_columns(header, "line 1")
         columns = zip(*rows, strict=True) if rows else [()] * len(header)
         return cls(**dict(zip(header, map(tuple, columns), strict=True)))

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from cppcl.errors import InputError
 from cppcl.regular_files import read_text
+from cppcl.validation import check_columns
 
 COLUMNS = ("sample_a", "sample_b", "easier")
 CHOICES = ("a", "b", "skip")
@@ -213,11 +214,8 @@ def _rows(text: str, kind: TableFormat) -> Iterator[tuple[int, dict[str, Any], s
 def _csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-        head = list(reader.fieldnames or ())
-        doubled = sorted({name for name in head if head.count(name) > 1})
-        if doubled:
-            raise InputError(f"line 1: the head has the columns {', '.join(doubled)} twice")
+        head = check_columns(reader.fieldnames, "line 1")
+        missing = [name for name in COLUMNS if name not in head]
         if missing:
             raise InputError(f"line 1: the head lacks the columns {', '.join(missing)}")
         for row in reader:

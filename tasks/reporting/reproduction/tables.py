@@ -11,6 +11,7 @@ import numpy as np
 
 from cppcl.features import make_extractor
 from cppcl.learning.cprl import CPRL
+from cppcl.learning.departures import PRINTED, TrainedCprl, departures
 from cppcl.methods import make_method
 from cppcl.modality import MODALITIES, Modality
 from cppcl.report.reproduction.data import (
@@ -22,7 +23,6 @@ from cppcl.report.reproduction.data import (
     Value,
     agreement,
 )
-from cppcl.report.reproduction.departures import PRINTED, Trained, departures
 from cppcl.report.tables import score_title
 from cppcl.retrieval.comparison import Difference, Interval
 from storage import Artifact, Reference, Store
@@ -75,7 +75,7 @@ def scores(store: Store, item: MeasuredItem) -> Content:
     return {"tables": tables, "claims": claims}
 
 
-def trained_of(store: Store, series: Series) -> Trained | None:
+def trained_of(store: Store, series: Series) -> TrainedCprl | None:
     """The CPRL behind a line, as it was trained on the first split; None for another method."""
     lineage = Lineage.of_evaluation(store, series.evaluations[0])
     asked = lineage.training.parameters
@@ -89,7 +89,7 @@ def trained_of(store: Store, series: Series) -> Trained | None:
         for modality, reference in by_modality(store.open(lineage.curricula), "scores").items():
             spec = extractor_of(store.open(reference))
             scores[modality] = make_extractor(spec.name, json.loads(spec.options))
-    return Trained(method.options(), (sketch, image), scores)
+    return TrainedCprl(method.options(), (sketch, image), scores)
 
 
 def forms_table(item: MeasuredItem, forms: Mapping[int, Mapping[str, str]]) -> ResultTable:

@@ -27,6 +27,7 @@ def test_a_line_without_a_verdict_decides_nothing():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (f"{HEAD},label\n", "line 1: the head has the columns label twice"),
         ("sketch,image\n", "line 1: the head lacks the columns given, verdict"),
         (f"{HEAD}\n,,cat,wrong,\n", "line 2: sketch='', image=''"),
         (f"{HEAD}\ns,,cat,maybe,\n", "line 2: verdict='maybe' must be one of right, wrong, skip"),

@@ -166,6 +166,8 @@ def test_pairs_without_labels_use_the_group(make):
             r"line 3: image '1\.png' has label 'y' here and 'x' before",
         ),
         (b"sketch,image\n\xff\xfe,1.png\n", "not UTF-8"),
+        (b"sketch,image,image\n", r"pairs\.csv, line 1: the head has the columns image twice"),
+        (b"sketch,image\n" + b"a" * 200_000, "is no CSV .*field larger"),
         (None, "does not exist; paths are relative to root"),
     ],
 )

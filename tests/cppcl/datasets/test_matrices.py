@@ -125,6 +125,11 @@ def test_files_that_cannot_be_read_are_named(make, tmp_path):
         (LABELS + "image,-1,a\n", "row '-1'"),
         (LABELS + "image,2,\n", "label ''"),
         (LABELS + "image\n", "line 7: .*row ''"),
+        (
+            "modality,row,label,label\n",
+            r"labels\.csv, line 1: the head has the columns label twice",
+        ),
+        (LABELS + f"image,2,{'a' * 200_000}\n", "is no CSV .*field larger"),
     ],
 )
 def test_mistakes_in_the_labels_are_named(make, tmp_path, labels, message):

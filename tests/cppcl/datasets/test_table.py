@@ -73,3 +73,8 @@ def test_mistakes_are_named():
         replace(TABLE, ids=("s1", "i1", "s1"))
     with pytest.raises(InputError, match="modality 'photo' is not one of"):
         replace(TABLE, modality=("sketch", "image", "photo"))
+
+
+def test_a_doubled_column_is_refused():
+    with pytest.raises(InputError, match="the head has the columns ids twice"):
+        SampleTable.from_csv("ids,ids\na,b\n")

@@ -8,6 +8,7 @@ import pytest
 from cppcl import CPRL
 from cppcl.errors import InputError
 from cppcl.features import make_extractor
+from cppcl.learning.departures import PRINTED, TrainedCprl, departures
 from cppcl.report import QueryResult, ResultGrid, RetrievedPicture
 from cppcl.report.reproduction.data import (
     Bars,
@@ -26,7 +27,6 @@ from cppcl.report.reproduction.data import (
     agreement,
     rounding_of,
 )
-from cppcl.report.reproduction.departures import PRINTED, Trained, departures
 from cppcl.report.reproduction.errata import ERRATA
 from cppcl.report.reproduction.figures import draw
 from cppcl.report.reproduction.render import render_reproduction
@@ -281,15 +281,15 @@ PLAIN = {"n_components": None, "whiten": False, "power": 1.0}
 )
 def test_what_a_line_as_printed_has_otherwise_is_read_from_its_options(changes, aspect, words):
     scores = {"sketch": make_extractor("edgeness"), "image": make_extractor("colour_contrast")}
-    found = departures(Trained(CPRL(**changes).options(), (2400, 1280), scores))
+    found = departures(TrainedCprl(CPRL(**changes).options(), (2400, 1280), scores))
     assert found[aspect] == words
 
 
 def test_scores_and_dictionaries_of_the_paper_are_known_as_such():
     printed = {"image": make_extractor("objectness", {"easiness": "printed"})}
-    found = departures(Trained(CPRL_OPTIONS, (5, 5), printed))
+    found = departures(TrainedCprl(CPRL_OPTIONS, (5, 5), printed))
     assert found["scores of curricula"] == found["first dictionaries"] == PRINTED
-    ours = departures(Trained(CPRL_OPTIONS, (5, 5), {"image": make_extractor("objectness")}))
+    ours = departures(TrainedCprl(CPRL_OPTIONS, (5, 5), {"image": make_extractor("objectness")}))
     assert ours["scores of curricula"] == "image: objectness (relative)"
 
 

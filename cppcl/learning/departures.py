@@ -14,7 +14,7 @@ PRINTED = "as printed"
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedCprl:
     """A CPRL as it was trained.
 
     Parameters
@@ -52,7 +52,7 @@ class Trained:
         return bool(self.options["pacing"]["mu"] and self.scores)
 
 
-def departures(trained: Trained) -> dict[str, str]:
+def departures(trained: TrainedCprl) -> dict[str, str]:
     """What each aspect of the method is, `PRINTED` where the paper has the same.
 
     Returns
@@ -63,54 +63,54 @@ def departures(trained: Trained) -> dict[str, str]:
     return {aspect: words(trained) or PRINTED for aspect, words in ASPECTS.items()}
 
 
-def _sign(trained: Trained) -> str:
+def _sign(trained: TrainedCprl) -> str:
     is_b = trained.options["pacing"]["regularizer"] == "B"
     return "corrected" if is_b and not trained.has("sign") else ""
 
 
-def _graph(trained: Trained) -> str:
+def _graph(trained: TrainedCprl) -> str:
     if not trained.uses_graph or trained.has("dense_graph"):
         return ""
     within = trained.options["graph"]["within"]
     return "no weights within a modality" if within == "none" else "neighbours of a class alone"
 
 
-def _weights(trained: Trained) -> str:
+def _weights(trained: TrainedCprl) -> str:
     if not trained.uses_graph or trained.has("unscaled_graph"):
         return ""
     mean = trained.options["graph"]["normalize"] == "mean_degree"
     return "over their mean degree" if mean else "over both degrees"
 
 
-def _coupling(trained: Trained) -> str:
+def _coupling(trained: TrainedCprl) -> str:
     if not (trained.uses_graph and trained.paces) or trained.has("coupling"):
         return ""
     return "none" if trained.options["pacing"]["coupling"] == "none" else "that of the code step"
 
 
-def _l1(trained: Trained) -> str:
+def _l1(trained: TrainedCprl) -> str:
     return "" if not trained.paces or trained.has("l1") else "weighed by pacing"
 
 
-def _groups(trained: Trained) -> str:
+def _groups(trained: TrainedCprl) -> str:
     is_a = trained.options["pacing"]["regularizer"] == "A"
     return "over their mean" if is_a and not trained.has("group_size") else ""
 
 
-def _mu(trained: Trained) -> str:
+def _mu(trained: TrainedCprl) -> str:
     if not trained.uses_curricula:
         return ""
     value = f"{trained.options['pacing']['mu']:g}, a value that is not printed"
     return value if trained.has("pair_weight") else "in units of gamma and of pairs a sample"
 
 
-def _initialisation(trained: Trained) -> str:
+def _initialisation(trained: TrainedCprl) -> str:
     printed = "joint" if trained.widths[0] == trained.widths[1] else "independent"
     found = trained.options["initialization"]["dictionaries"]
     return "" if found == printed else f"{found} in place of {printed}"
 
 
-def _preparation(trained: Trained) -> str:
+def _preparation(trained: TrainedCprl) -> str:
     given = trained.options["preparation"]
     done = {
         "entries to a power": given["power"] != 1,
@@ -122,7 +122,7 @@ def _preparation(trained: Trained) -> str:
     return ", ".join(words for words, true in done.items() if true)
 
 
-def _curricula(trained: Trained) -> str:
+def _curricula(trained: TrainedCprl) -> str:
     if not trained.uses_curricula:
         return ""
     return ", ".join(
@@ -143,7 +143,7 @@ PRINTED_SCORES: dict[Modality, tuple[tuple[str, Any], ...]] = {
 }
 """Attributes of the extractors whose scores the paper makes its curricula from."""
 
-ASPECTS: dict[str, Callable[[Trained], str]] = {
+ASPECTS: dict[str, Callable[[TrainedCprl], str]] = {
     "sign of B": _sign,
     "graph": _graph,
     "weights of the graph": _weights,
