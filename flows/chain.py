@@ -213,21 +213,22 @@ class Chain:
     ) -> ByModality:
         """Let extractors learn from a split; returns what was learned, by modality."""
         found: ByModality = {}
-        sources: ByModality = {}
+        sources: dict[Modality | None, Reference] = {}
         for modality in MODALITIES if pair else ():
             options = getattr(pair, modality)
             if not options.learns:
                 continue
-            source: Modality = modality if options.learned else options.learn_from
+            source = modality if options.learned else options.source
             if source not in sources:
-                sources[source] = self.learn_modality(source, getattr(pair, source), table, split)
+                teacher = options if source is None else getattr(pair, source)
+                sources[source] = self.learn_from(source, teacher, table, split)
             found[modality] = sources[source]
         return found
 
-    def learn_modality(
-        self, modality: Modality, options: Any, table: Reference, split: ProtocolSplit
+    def learn_from(
+        self, modality: Modality | None, options: Any, table: Reference, split: ProtocolSplit
     ) -> Reference:
-        """Let the extractor of one modality learn, or find the stored result that it names."""
+        """Let an extractor learn from one modality, or both (None), or find what it names."""
         if options.learned:
             store = self.workspace.store
             learned = find_learned(store, options.learned, what_learns(options))
@@ -242,6 +243,7 @@ class Chain:
             extractor=options.registered_name,
             options=options.arguments(),
             longest_side=self.experiment.longest_side,
+            target=self.experiment.protocols[split.protocol].target,
             label=str(split),
         )
 

@@ -25,7 +25,7 @@ from storage.remote.transfer import Transfer
 from storage.remote.url import open_remote
 from storage.repair import Repair
 from storage.store import Outcome, Store
-from storage.unfinished import write_block_note
+from storage.unfinished import load_checkpoint, save_checkpoint, write_block_note
 from storage.verification import Problem
 from storage.writer import Writer
 
@@ -53,8 +53,10 @@ __all__ = [
     "UnknownReferenceError",
     "Writer",
     "canonical_json",
+    "load_checkpoint",
     "open_remote",
     "read_zarr",
+    "save_checkpoint",
     "write_block",
     "write_block_note",
 ]

@@ -232,10 +232,13 @@ def extract_here() -> Iterator[list[str]]:
             report = tasks.workers.blocks.extract_block(partial, block, root, spec, store)
             yield tasks.cluster.scheduling.Finished(report, done)
 
+    def learn(lessons: Any, spec: Any, device: str, partial: str, label: str) -> Any:
+        return learn_from(lessons, spec, partial, label)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tasks.workers.extractors, "read_sample", read)
         patch.setattr(tasks.stages.extract, "run_blocks", run)
-        patch.setattr(tasks.stages.learn, "run_job", lambda p, spec, device: learn_from(p, spec))
+        patch.setattr(tasks.stages.learn, "run_job", learn)
         patch.setattr(tasks.stages.tune, "run_jobs", lambda work, jobs, **options: map(work, jobs))
         yield decoded
 

@@ -40,6 +40,8 @@ from cppcl.features.scores.edge_boxes import EdgeBoxes
 from cppcl.features.scores.edgeness import Edgeness
 from cppcl.features.scores.objectness import Objectness
 from cppcl.features.scores.stroke_length import StrokeLength
+from cppcl.features.trained.san import SketchANet
+from cppcl.features.trained.siamese import Siamese
 from cppcl.validation import suggestion
 
 __all__ = [
@@ -71,7 +73,9 @@ EXTRACTORS: dict[str, type[Extractor]] = {
         SelfSimilarity,
         Shelo,
         Shog,
+        Siamese,
         Sift,
+        SketchANet,
         StrokeLength,
         StructureTensor,
         StructureTensorWords,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.errors import InputError
 from cppcl.features.layers import Layer
+from cppcl.modality import Modality
 from cppcl.pictures.decoding import Picture
 
 __all__ = ["Extractor", "Picture"]
@@ -44,6 +46,10 @@ class Drawing:
     caption: str
 
 
+Labelled = tuple[Picture, int]
+"""A training picture, and the number of its class."""
+
+
 class Extractor(Protocol):
     """A function from pictures to rows of numbers.
 
@@ -63,6 +69,9 @@ class Extractor(Protocol):
         Where it prefers to run; one that prefers a GPU also runs without.
     learns : bool
         True if `fit` must be called with training pictures before `transform`.
+    cross_modal : bool
+        True if it learns from labelled pictures of both modalities at once, by `fit_both` in
+        place of `fit`, and describes each modality by a `branch` of its own.
     takes_pictures : bool
         False for one that takes rows of numbers, as a data set without pictures has them.
     zero_rows_hint : str
@@ -88,6 +97,11 @@ class Extractor(Protocol):
 
     @property
     def learns(self) -> bool:
+        """See above."""
+        ...
+
+    @property
+    def cross_modal(self) -> bool:
         """See above."""
         ...
 
@@ -123,6 +137,40 @@ class Extractor(Protocol):
 
     def fit(self, pictures: Iterable[Picture]) -> Self:
         """Learn from training pictures; does nothing where ``learns`` is false."""
+        ...
+
+    def fit_both(
+        self,
+        sketches: Iterable[Labelled],
+        images: Iterable[Labelled],
+        *,
+        callback: Callable[[Any], object] | None = None,
+        resume_from: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Learn from labelled sketches and images, where ``cross_modal`` is true.
+
+        Parameters
+        ----------
+        sketches, images : iterable of (picture, int)
+            Training pictures, each with the number of its class; pictures of one number belong
+            together. Each is read once.
+        callback : callable, optional
+            Told of each round, an object with ``number``, ``n_rounds`` and ``to_arrays``, as
+            `cppcl.learning.resuming.Round` has them.
+        resume_from : dict, optional
+            What ``to_arrays`` of a round returned, to go on from there.
+        """
+        ...
+
+    def branch(self, modality: Modality) -> Self:
+        """Extractor of one modality; it shares what was learned, and may be the extractor itself.
+
+        One with ``cross_modal`` describes sketches where nothing was said.
+        """
+        ...
+
+    def memory_of_learning(self, n_pictures: int) -> int:
+        """Bytes that `fit_both` needs at most for so many pictures."""
         ...
 
     def transform(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
@@ -169,6 +217,7 @@ class BaseExtractor:
     """
 
     takes_pictures: ClassVar[bool] = True
+    cross_modal: ClassVar[bool] = False
     libraries: ClassVar[int] = 320 * MIB
 
     @property
@@ -179,6 +228,33 @@ class BaseExtractor:
     def memory(self, longest_side: int) -> Memory:
         """What it needs at most: its libraries, and some arrays of a picture's pixels."""
         return Memory(self.libraries, WORKING_ARRAYS * 8 * longest_side**2)
+
+    def fit_both(
+        self,
+        sketches: Iterable[Labelled],
+        images: Iterable[Labelled],
+        *,
+        callback: Callable[[Any], object] | None = None,
+        resume_from: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Refuse: it learns from pictures of one modality, or not at all.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        raise InputError(
+            f"{type(self).__name__} does not learn from both modalities at once; call fit"
+        )
+
+    def branch(self, modality: Modality) -> Self:
+        """Return the extractor itself: it describes both modalities alike."""
+        return self
+
+    def memory_of_learning(self, n_pictures: int) -> int:
+        """Bytes of `fit_both`; here 0, as there is none."""
+        return 0
 
     def options_from_row(self, row: NDArray[Any]) -> dict[str, Any]:
         """Options that a row of the data set settles; here none."""

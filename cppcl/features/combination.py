@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.features.base import BaseExtractor, Drawing, Extractor, Memory, Picture
+from cppcl.features.base import (
+    BaseExtractor,
+    Drawing,
+    Extractor,
+    Labelled,
+    Memory,
+    Picture,
+)
 from cppcl.features.explanation import extracted_layers
 from cppcl.features.layers import Layer, titled
+from cppcl.modality import Modality
 from cppcl.validation import check_number, suggestion
 
 SEPARATOR = "+"
@@ -44,6 +52,12 @@ class CombinedExtractor(BaseExtractor):
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", tuple(self.parts))
         check_parts([part.name for part in self.parts])
+        if self.cross_modal and len(self.learning) > 1:
+            raise InputError(
+                f"{self.name!r}: {' and '.join(part.name for part in self.learning)} all learn, "
+                "and one of them from both modalities at once; combine one such extractor with "
+                "those that learn nothing"
+            )
         if self.weights is not None:
             object.__setattr__(self, WEIGHTS, self._checked_weights())
 
@@ -89,6 +103,11 @@ class CombinedExtractor(BaseExtractor):
     def learns(self) -> bool:
         """True if a part learns."""
         return bool(self.learning)
+
+    @property
+    def cross_modal(self) -> bool:  # type: ignore[override]
+        """True if the part that learns does so from both modalities at once."""
+        return any(part.cross_modal for part in self.learning)
 
     @property
     def dimension(self) -> int:
@@ -139,6 +158,27 @@ class CombinedExtractor(BaseExtractor):
         for part in self.learning:
             part.fit(pictures)
         return self
+
+    def fit_both(
+        self,
+        sketches: Iterable[Labelled],
+        images: Iterable[Labelled],
+        *,
+        callback: Callable[[Any], object] | None = None,
+        resume_from: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Let the part that learns from both modalities do so."""
+        for part in self.learning:
+            part.fit_both(sketches, images, callback=callback, resume_from=resume_from)
+        return self
+
+    def branch(self, modality: Modality) -> Self:
+        """Combination of the parts' branches."""
+        return replace(self, parts=tuple(part.branch(modality) for part in self.parts))
+
+    def memory_of_learning(self, n_pictures: int) -> int:
+        """Bytes that the part that learns needs."""
+        return sum(part.memory_of_learning(n_pictures) for part in self.learning)
 
     def transform(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
         """Vectors of n pictures, (n, dimension) float32.

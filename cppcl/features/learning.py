@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError, NotFittedError
-from cppcl.features.base import BaseExtractor, Picture
+from cppcl.features.base import BaseExtractor, Labelled, Picture
+from cppcl.modality import Modality
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +90,52 @@ class LearningExtractor(BaseExtractor, ABC):
                 "or from_arrays with what another one learned"
             )
         return self._learned[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossModalExtractor(LearningExtractor, ABC):
+    """Base of the extractors that learn from labelled sketches and images at once.
+
+    What they learn serves both modalities; `branch` says which one is described.
+    """
+
+    cross_modal: ClassVar[bool] = True
+
+    _modality: Modality = field(default="sketch", init=False, repr=False, compare=False)
+
+    def fit(self, pictures: Iterable[Picture]) -> Self:
+        """Refuse: pictures of one modality are not enough.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        raise InputError(
+            f"{type(self).__name__} learns from labelled sketches and images at once; call "
+            "fit_both"
+        )
+
+    @abstractmethod
+    def fit_both(
+        self,
+        sketches: Iterable[Labelled],
+        images: Iterable[Labelled],
+        *,
+        callback: Callable[[Any], object] | None = None,
+        resume_from: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Learn from labelled sketches and images."""
+
+    @abstractmethod
+    def memory_of_learning(self, n_pictures: int) -> int:
+        """Bytes that `fit_both` needs at most for so many pictures."""
+
+    def branch(self, modality: Modality) -> Self:
+        """Extractor of one modality, with what this one learned."""
+        other = copy(self)
+        object.__setattr__(other, "_modality", modality)
+        return other
 
 
 class UniformSample:

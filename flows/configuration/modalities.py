@@ -31,7 +31,7 @@ class ExtractorPair(Options):
                     f"{modality}.learned={learner.learned}: {learner.registered_name!r} with "
                     "these options learns nothing; leave learned out"
                 )
-            if not learner.learns or learner.learned or learner.learn_from == modality:
+            if not learner.learns or learner.learned or learner.source in (None, modality):
                 continue
             other = learner.learn_from
             source = getattr(self, other)
@@ -48,6 +48,21 @@ class ExtractorPair(Options):
                     f"shapes {needed}, but the {other} extractor learns {learned}; give both the "
                     f"same numbers, or set learn_from to {modality}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def check_one_network(self) -> Self:
+        """Refuse two extractors that would learn from both modalities, each for itself."""
+        both = [getattr(self, modality) for modality in MODALITIES]
+        if not all(options.learns and options.source is None for options in both):
+            return self
+        sketch, image = (learning_part(o.registered_name, o.arguments()) for o in both)
+        if sketch != image or both[0].learned != both[1].learned:
+            raise ValueError(
+                f"{sketch[0]!r} for sketches and {image[0]!r} for images learn from both "
+                "modalities at once, so their codes can be compared only where they are the same; "
+                "give both the same name, options and learned"
+            )
         return self
 
 

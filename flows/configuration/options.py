@@ -30,6 +30,7 @@ from cppcl.features.learning import LearningExtractor
 from cppcl.learning.composition import COMPOSITION, Composition
 from cppcl.learning.estimator import Estimator
 from cppcl.methods import constructed
+from cppcl.modality import Modality
 from cppcl.retrieval.exact import Metric
 from cppcl.validation import suggestion
 from flows.configuration.grids import Grid, check_grid, grid_reader, unknown_option
@@ -62,13 +63,14 @@ COMPARED: dict[str, Any] = {
 }
 """Fields of a method, beside the arguments of its constructor and its grid."""
 
+LEARN_FROM = "learn_from"
 LEARNING: dict[str, Any] = {
-    "learn_from": (
+    LEARN_FROM: (
         Literal["sketch", "image"],
         Field(
             "sketch",
             description="Whose extractor learns, with its options and from its training pictures, "
-            "what this one describes by",
+            "what this one describes by; unused where it learns from both at once",
         ),
     ),
     "learned": (
@@ -247,6 +249,12 @@ class RegisteredOptions(Options):
         if not LEARNING.keys() <= type(self).model_fields.keys():
             return False
         return make_extractor(self.registered_name, self.arguments()).learns
+
+    @property
+    def source(self) -> Modality | None:
+        """Modality that teaches the extractor of these options; None where both do at once."""
+        made = make_extractor(self.registered_name, self.arguments())
+        return None if made.cross_modal else getattr(self, LEARN_FROM)
 
     @property
     def registered_name(self) -> str:

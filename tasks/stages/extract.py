@@ -77,10 +77,11 @@ def extract_features(
             f"feature extractor {extractor!r} learns from training pictures and was given nothing "
             "that it learned; run the stage 'learn' first, or set learned to one of its keys"
         )
+    made = made.branch(modality)
     extraction = Extraction(
         store, table, modality, extractor, options, made, longest_side, block_rows, learned
     )
-    if isinstance(made, CombinedExtractor) and not made.learns:
+    if isinstance(made, CombinedExtractor) and len(made.learning) <= 1:
         result = extract_parts(extraction, made, mode)
     else:
         result = extract_pictures(extraction, mode)
@@ -157,6 +158,7 @@ class Extraction:
                 extractor=part.name,
                 options=dict(self.options.get(part.name) or {}),
                 made=part,
+                learned=self.learned if part.learns else None,
             )
             for part in combined.parts
         }
@@ -172,6 +174,7 @@ def extract_pictures(extraction: Extraction, mode: Mode) -> StageResult:
         json.dumps(extraction.options, sort_keys=True),
         extraction.longest_side,
         learned,
+        extraction.modality,
     )
 
     def create(writer: Writer) -> None:
@@ -189,7 +192,7 @@ def extract_pictures(extraction: Extraction, mode: Mode) -> StageResult:
         pending = writer.pending_blocks("features", notes=(NOTE,))
         if len(pending) < n_blocks:
             log(f"{label}: {n_blocks - len(pending)} of {n_blocks} blocks were done")
-        copies = {} if mode == "force" else known_rows(store, recipe)
+        copies = {} if mode == "force" else known_rows(store, recipe, made.cross_modal)
         blocks = make_blocks(pictures.table, extraction.modality, pending, block_rows, copies)
         budget = extraction_budget(
             made,
@@ -365,9 +368,15 @@ def check_failures(artifact: Artifact, max_bad_share: float) -> None:
     log(f"{text}were skipped:\n{shown}{more}")
 
 
-def known_rows(store: Store, recipe: Recipe) -> dict[str, tuple[Reference, int]]:
-    """Rows that stored artifacts of the same extractor have, by sha256 of the picture."""
-    wanted = {k: v for k, v in recipe.parameters.items() if k not in {"modality", "block_rows"}}
+def known_rows(
+    store: Store, recipe: Recipe, cross_modal: bool = False
+) -> dict[str, tuple[Reference, int]]:
+    """Rows that stored artifacts of the same extractor have, by sha256 of the picture.
+
+    One that is ``cross_modal`` describes a picture differently in each modality.
+    """
+    other = {"block_rows"} if cross_modal else {"modality", "block_rows"}
+    wanted = {k: v for k, v in recipe.parameters.items() if k not in other}
     known: dict[str, tuple[Reference, int]] = {}
     for artifact in store.artifacts("extract"):
         if artifact.reference == recipe.reference or artifact.version != recipe.version:

@@ -13,17 +13,28 @@ from cppcl.features import learning_part, make_extractor
 from cppcl.features.base import Extractor, Picture
 from cppcl.modality import MODALITIES, Modality
 from storage import Artifact, Recipe, Reference, Store, Writer
-from tasks.cluster.jobs import run_jobs
-from tasks.progress import log
-from tasks.samples import open_pictures, open_split, test_rows, training_rows
+from tasks.cluster.jobs import hearing, run_jobs
+from tasks.cluster.session import available_cluster
+from tasks.progress import Progress, log, tell
+from tasks.samples import (
+    Target,
+    given_targets,
+    open_pictures,
+    open_split,
+    test_rows,
+    training_rows,
+)
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workers.extractors import (
     LEARNED,
+    TOPIC,
     ExtractorSpec,
     LearnedArrays,
+    Lessons,
     TrainingPictures,
-    learn_from,
+    learn_on_worker,
 )
+from tasks.workers.memory import check_learning_memory
 from tasks.workspace import Workspace
 
 VERSION = "4"
@@ -39,19 +50,36 @@ def learn_features(
     workspace: Workspace,
     table: Reference,
     split: Reference,
-    modality: Modality,
+    modality: Modality | None,
     extractor: str,
     options: dict[str, Any],
     longest_side: int,
+    target: Target = "labels",
     label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
-    """Publish what an extractor learns from the training pictures of a modality.
+    """Publish what an extractor learns from the training pictures of a split.
 
     The key holds their content, whatever they are called and whichever split they train in; they
     are given in the order of their sha256. Pictures that cannot be read are passed over. Where
     the extractor draws what it learned, the drawing is published too, with its caption.
-    Of a combination the part that learns does so, as it would alone.
+    Of a combination the part that learns does so, as it would alone. One that learns from both
+    modalities is trained once for both; its key also says which pictures belong together.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where artifacts are.
+    table, split : Reference
+        Samples, and which of them train.
+    modality : {'sketch', 'image'} or None
+        Whose pictures teach; None for an extractor that learns from both modalities.
+    extractor, options, longest_side : str, dict, int
+        What learns, and the longest side of its pictures in pixels.
+    target : {'groups', 'labels'}
+        What pictures have in common that belong together, where both modalities teach.
+    label, mode
+        As of every stage.
 
     Raises
     ------
@@ -61,28 +89,39 @@ def learn_features(
     store = workspace.store
     extractor, options = learning_part(extractor, options)
     made = make_extractor(extractor, options)
-    pictures = training_pictures(store, table, split, modality, longest_side)
-    label = f"{modality} {extractor}, {label}" if label else f"{modality} {extractor}"
-    if not pictures.paths:
-        other = "image" if modality == "sketch" else "sketch"
-        raise InputError(
-            f"{label}: no {modality} of the split is for training, so nothing can be learned; set "
-            f"learn_from: {other}, or learned to the key of what was learned elsewhere"
+    whose = f"{modality} {extractor}" if modality else extractor
+    label = f"{whose}, {label}" if label else whose
+    if modality is None:
+        lessons = labelled_lessons(store, table, split, target, longest_side)
+    else:
+        lessons = Lessons(
+            {modality: training_pictures(store, table, split, modality, longest_side)}
         )
-    digests = "".join(f"{digest}\n" for digest in pictures.digests)
+    for of_modality, pictures in lessons.pictures.items():
+        if not pictures.paths:
+            other = "image" if of_modality == "sketch" else "sketch"
+            mend = f"learn_from: {other}, or learned" if modality else "learned"
+            raise InputError(
+                f"{label}: no {of_modality} of the split is for training, so nothing can be "
+                f"learned; set {mend} to the key of what was learned elsewhere"
+            )
+    content, digests = content_of(lessons)
     parameters: dict[str, Any] = {
         "extractor": extractor,
         "options": made.parameters(),
         "longest_side": longest_side,
-        "n_pictures": len(pictures.digests),
-        "pictures": hashlib.sha256(digests.encode()).hexdigest(),
+        "n_pictures": lessons.n_pictures,
+        "pictures": hashlib.sha256(content.encode()).hexdigest(),
     }
     recipe = Recipe("learn", version_of(made), parameters)
     spec = ExtractorSpec(extractor, json.dumps(options, sort_keys=True), longest_side)
 
     def create(writer: Writer) -> None:
+        needed = made.memory_of_learning(lessons.n_pictures)
+        if needed and (workers := available_cluster()):
+            check_learning_memory(extractor, needed, workers.memory_of_a_worker())
         try:
-            learned = run_job(pictures, spec, made.device)
+            learned = run_job(lessons, spec, made.device, str(writer.path), label)
         except InputError as error:
             raise InputError(f"{label}: {error}") from error
         for name, values in learned.arrays.items():
@@ -90,12 +129,14 @@ def learn_features(
         writer.put_text(PICTURES, digests)
         # Where they lie does not belong to what was learned.
         writer.note(skipped=learned.failures)
+        for remark in learned.remarks:
+            log(remark)
         fitted = made.from_arrays(learned.arrays)
         writer.put_json(REMARKS, fitted.remarks())
         if drawing := fitted.drawing():
             writer.put_bytes(DRAWING, as_png(drawing.picture))
             writer.put_text(CAPTION, drawing.caption)
-        n, skipped = len(pictures.paths), len(learned.failures)
+        n, skipped = lessons.n_pictures, len(learned.failures)
         log(
             f"{label}: learned from {n - skipped} of {n} training pictures "
             f"(learn/{recipe.key[:12]})"
@@ -131,10 +172,55 @@ def training_pictures(
     )
 
 
-def run_job(pictures: TrainingPictures, spec: ExtractorSpec, device: str) -> LearnedArrays:
-    """Learn on the cluster, as one job."""
-    work = functools.partial(learn_from, spec=spec)
-    ((_, learned),) = run_jobs(work, [pictures], device=device, name="learn", hint=HINT)
+def labelled_lessons(
+    store: Store, table: Reference, split: Reference, target: Target, longest_side: int
+) -> Lessons:
+    """Training pictures of both modalities, with a number for each class, as it is given.
+
+    Classes are numbered as they come by the sha256 of pictures, whatever they are called.
+    """
+    pictures = {m: training_pictures(store, table, split, m, longest_side) for m in MODALITIES}
+    samples, rows_of = open_pictures(store, table).table, open_split(store, split)
+    numbers: dict[str, int] = {}
+    targets: dict[Modality, tuple[int, ...]] = {}
+    for modality in MODALITIES:
+        rows = training_rows(rows_of, modality)
+        names = given_targets(store, split, samples, modality, target, rows).tolist()
+        at = samples.rows(modality)[rows]
+        ordered = sorted(
+            (samples.sha256[row], samples.paths[row], name)
+            for row, name in zip(at, names, strict=True)
+        )
+        targets[modality] = tuple(numbers.setdefault(name, len(numbers)) for _, _, name in ordered)
+    return Lessons(pictures, targets)
+
+
+def content_of(lessons: Lessons) -> tuple[str, str]:
+    """What the key holds of training pictures, and the sha256 of each, a line a picture."""
+    digests = "".join(
+        f"{digest}\n" for found in lessons.pictures.values() for digest in found.digests
+    )
+    if not lessons.targets:
+        return digests, digests
+    content = "".join(
+        f"{modality} {digest} {number}\n"
+        for modality, numbers in lessons.targets.items()
+        for digest, number in zip(lessons.pictures[modality].digests, numbers, strict=True)
+    )
+    return content, digests
+
+
+def run_job(
+    lessons: Lessons, spec: ExtractorSpec, device: str, partial: str, label: str
+) -> LearnedArrays:
+    """Learn on the cluster, as one job that goes on where it was if its worker dies."""
+    work = functools.partial(learn_on_worker, spec=spec, partial=partial, label=label)
+
+    def hear(event: dict[str, Any]) -> None:
+        tell(Progress(**event))
+
+    with hearing(TOPIC, hear):
+        ((_, learned),) = run_jobs(work, [lessons], device=device, name="learn", hint=HINT)
     result: LearnedArrays = learned
     return result
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
+from functools import partial as partial_of
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,14 @@ from numpy.typing import NDArray
 from cppcl.datasets.files import file_sha256
 from cppcl.errors import CppclError, DataUnavailableError, InputError
 from cppcl.features import make_extractor
-from cppcl.features.base import Extractor, Picture
+from cppcl.features.base import Extractor, Labelled, Picture
+from cppcl.modality import MODALITIES, Modality
 from cppcl.pictures.decoding import read_sample
 from storage import Artifact, Reference, Store
+from tasks.cluster.jobs import send_event
+from tasks.progress import Progress, listening
 from tasks.workers.rendered import RenderedDrawings
+from tasks.workers.rounds import Checkpoints, fit_in_rounds
 
 LEARNED = "learned."
 """Prefix of the arrays of a `learn` artifact."""
@@ -46,12 +51,15 @@ class ExtractorSpec:
         Pictures are reduced to this longest side, in pixels.
     learned : Reference or None
         A `learn` artifact, of an extractor that learns.
+    modality : {'sketch', 'image'}
+        Whose pictures are described.
     """
 
     name: str
     options: str
     longest_side: int
     learned: Reference | None = None
+    modality: Modality = "sketch"
 
     def make(self, store: str) -> Extractor:
         """Extractor of this process, made once.
@@ -66,7 +74,8 @@ class ExtractorSpec:
         InputError
             What was learned belongs to other options.
         """
-        return _extractor(self.name, self.options, self.learned, store)
+        made = _extractor(self.name, self.options, self.learned, store)
+        return made.branch(self.modality)
 
 
 def extractor_of(features: Artifact) -> ExtractorSpec:
@@ -77,6 +86,7 @@ def extractor_of(features: Artifact) -> ExtractorSpec:
         json.dumps(features.run["notes"]["options"], sort_keys=True),
         parameters["longest_side"],
         features.inputs.get("learned"),
+        parameters["modality"],
     )
 
 
@@ -113,26 +123,125 @@ class TrainingPictures:
     failures: dict[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Picture]:
-        for path, digest in zip(self.paths, self.digests, strict=True):
+        for _, picture in self.numbered():
+            yield picture
+
+    def numbered(self) -> Iterator[tuple[int, Picture]]:
+        """Pictures that can be read, each with its place among all."""
+        for number, (path, digest) in enumerate(zip(self.paths, self.digests, strict=True)):
             sample = read_unchanged(self.root, path, digest, self.longest_side)
             if isinstance(sample, InputError):
                 self.failures[path] = str(sample)
             else:
-                yield sample
+                yield number, sample
+
+
+@dataclass
+class LabelledPictures:
+    """Training pictures of one modality, with the number of the class of each.
+
+    Attributes
+    ----------
+    pictures : TrainingPictures
+        What is read.
+    targets : tuple of int
+        One for each.
+    """
+
+    pictures: TrainingPictures
+    targets: tuple[int, ...]
+
+    def __iter__(self) -> Iterator[Labelled]:
+        for number, picture in self.pictures.numbered():
+            yield picture, self.targets[number]
+
+
+@dataclass
+class Lessons:
+    """What an extractor learns from.
+
+    Attributes
+    ----------
+    pictures : dict of TrainingPictures
+        By modality: of one, or of both.
+    targets : dict of tuple of int
+        Class of each picture by modality, where an extractor learns from both.
+    """
+
+    pictures: dict[Modality, TrainingPictures]
+    targets: dict[Modality, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def n_pictures(self) -> int:
+        """Pictures in all."""
+        return sum(len(found.paths) for found in self.pictures.values())
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Files that cannot be read and were passed over, with the reason."""
+        return {
+            path: why for found in self.pictures.values() for path, why in found.failures.items()
+        }
+
+    def labelled(self, modality: Modality) -> LabelledPictures:
+        """Pictures of one modality with their classes."""
+        return LabelledPictures(self.pictures[modality], self.targets[modality])
 
 
 @dataclass(frozen=True)
 class LearnedArrays:
-    """What an extractor learned, by name, and the pictures that it could not learn from."""
+    """What an extractor learned, the pictures that it could not learn from, and remarks."""
 
     arrays: dict[str, NDArray[Any]]
     failures: dict[str, str]
+    remarks: list[str] = field(default_factory=list)
 
 
-def learn_from(pictures: TrainingPictures, spec: ExtractorSpec) -> LearnedArrays:
-    """Fit an extractor; the one that this process extracts with stays as it is."""
-    extractor = make_extractor(spec.name, json.loads(spec.options)).fit(pictures)
-    return LearnedArrays(extractor.to_arrays(), pictures.failures)
+TOPIC = "cppcl-learning"
+"""Of the events by which a worker tells progress; each is the fields of a `Progress`."""
+
+
+def learn_on_worker(lessons: Lessons, spec: ExtractorSpec, partial: str, label: str) -> Any:
+    """Let an extractor learn, on a worker; progress is sent as events."""
+    remarks = list[str]()
+
+    def send(progress: Progress) -> None:
+        send_event(TOPIC, asdict(progress))
+
+    with listening(send, remarks.append):
+        learned = learn_from(lessons, spec, partial, label)
+    return replace(learned, remarks=remarks)
+
+
+def learn_from(
+    lessons: Lessons, spec: ExtractorSpec, partial: str = "", label: str = ""
+) -> LearnedArrays:
+    """Fit an extractor; the one that this process extracts with stays as it is.
+
+    Parameters
+    ----------
+    lessons : Lessons
+        Training pictures.
+    spec : ExtractorSpec
+        What learns.
+    partial : str
+        Folder of the unfinished artifact, where one that learns in rounds keeps its state.
+    label : str
+        What progress is told of.
+    """
+    extractor = make_extractor(spec.name, json.loads(spec.options))
+    if not extractor.cross_modal:
+        (pictures,) = lessons.pictures.values()
+        extractor.fit(pictures)
+    else:
+        place = Checkpoints(Path(partial))
+        fit_in_rounds(
+            partial_of(extractor.fit_both, *map(lessons.labelled, MODALITIES)),
+            place,
+            stage="learn",
+            label=label,
+        )
+    return LearnedArrays(extractor.to_arrays(), lessons.failures)
 
 
 def read_unchanged(

@@ -114,6 +114,27 @@ def check_training_memory(method: str, declared: int, available: int) -> None:
         )
 
 
+def check_learning_memory(extractor: str, declared: int, available: int) -> None:
+    """Raise `InputError` if a worker has less than an extractor needs to learn.
+
+    Parameters
+    ----------
+    extractor : str
+        Registered name.
+    declared : int
+        Bytes that it declares (`cppcl.features.base.Extractor.memory_of_learning`).
+    available : int
+        Bytes of a worker.
+    """
+    total = PROCESS + DECODING + MOST_BYTES + declared
+    if total > available:
+        raise InputError(
+            f"compute.memory_per_worker={_text(available)} is less than the {_text(total)} that "
+            f"feature extractor {extractor!r} needs to learn; raise compute.memory_per_worker, or "
+            "lower batch_size or size"
+        )
+
+
 def peak_memory() -> int:
     """Largest resident memory of this process so far, in bytes."""
     try:

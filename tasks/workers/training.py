@@ -9,14 +9,14 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
-from cppcl.errors import InputError, ResumeError
+from cppcl.errors import InputError
 from cppcl.learning.composed_method import ComposedMethod, Widths
-from cppcl.learning.resuming import Round
 from cppcl.methods import Method, make_method
 from storage import Recipe, Store, Writer
 from tasks.cluster.jobs import send_event
-from tasks.progress import Progress, listening, log, logging_convergence, tell
+from tasks.progress import Progress, listening, logging_convergence
 from tasks.samples import TrainingSamples, part_widths
+from tasks.workers.rounds import fit_in_rounds
 
 TOPIC = "cppcl-training"
 """Of the events by which a worker tells progress; each is the fields of a `Progress`."""
@@ -127,11 +127,6 @@ def fit_stored(training: Training, *, store: str, force: bool) -> Trained:
     return Trained(time.perf_counter() - started, remarks)
 
 
-NAME = "training"
-SHARE = 0.05
-"""Most of the time of training that goes into checkpoints."""
-
-
 def fit_with_checkpoints(
     method: Method,
     arguments: tuple[Any, ...],
@@ -163,45 +158,15 @@ def fit_with_checkpoints(
         return method.fit(*arguments, spaces=spaces)
     if not in_rounds(method):
         return method.fit(*arguments)
-    fit: Callable[..., Method] = method.fit
-    show = show or (lambda share: None)
-    rounds = Rounds(writer, stage, label, show)
-    state = writer.load_checkpoint(NAME)
-    try:
-        fitted = fit(*arguments, callback=rounds, resume_from=state)
-    except ResumeError as error:
-        log(f"{label}: starts anew, since what was kept of it is of no use: {error}")
-        fitted = fit(*arguments, callback=rounds)
-    show(1)
-    writer.note(rounds_of_this_call=rounds.done)
-    return fitted
+    fitted, done = fit_in_rounds(
+        partial(method.fit, *arguments), writer, stage=stage, label=label, show=show
+    )
+    writer.note(rounds_of_this_call=done)
+    result: Method = fitted
+    return result
 
 
 def in_rounds(method: Method) -> bool:
     """True if a method, or the one that is composed, learns in rounds and can resume from one."""
     one = method.make() if isinstance(method, ComposedMethod) else method
     return {"callback", "resume_from"} <= signature(one.fit).parameters.keys()
-
-
-class Rounds:
-    """Callback of a training: tells progress, and saves the state as often as is cheap."""
-
-    def __init__(
-        self, writer: Writer, stage: str, label: str, show: Callable[[float], None]
-    ) -> None:
-        self.writer, self.stage, self.label, self.show = writer, stage, label, show
-        self.done = 0
-        self._next_save = 0.0
-
-    def __call__(self, training: Round) -> None:
-        """Note the end of a round."""
-        if not self.done and training.number > 1:
-            log(f"{self.label}: {training.number - 1} of {training.n_rounds} rounds were done")
-        self.done += 1
-        tell(Progress(self.stage, self.label, training.number, training.n_rounds))
-        self.show(training.number / training.n_rounds)
-        started = time.monotonic()
-        if started >= self._next_save:
-            self.writer.save_checkpoint(NAME, training.to_arrays())
-            ended = time.monotonic()
-            self._next_save = ended + (ended - started) / SHARE

@@ -16,7 +16,7 @@ from cppcl.pictures.decoding import to_gray
 from cppcl.pictures.strokes import stroke_mask
 from cppcl.validation import check_number, suggestion
 
-CONTOURS = ("strokes", "canny")
+CONTOURS = ("strokes", "canny", "colour_canny")
 """What finds contours without a network."""
 
 LONGEST_SIDE = 200
@@ -25,6 +25,14 @@ CANNY_LENGTHS = range(19, 0, -2)
 CANNY_SHARE = 0.02
 """Share of edge pixels with which `adaptive_canny` stops."""
 CANNY_QUANTILES = (0.90, 0.95)
+COLOUR_SIGMA = 1 / 180
+"""Of the Gaussian of `colour_canny`, as a share of the longer side; at least a pixel."""
+MARGIN = 0.03
+"""Margin that `colour_canny` puts around a picture, as a share of its longer side."""
+PLAIN_BORDER = 0.5
+"""Share of a picture's border from which on, where it is of one colour, the margin has it."""
+SAME_COLOUR = 8
+"""Difference of a channel, of 255, up to which colours count as one."""
 SMALLEST_GRADIENT = 1e-3
 """Sobel response below which nothing is an edge: less than a step of one grey level gives."""
 
@@ -45,7 +53,8 @@ def contour_mask(
         A sketch or a photograph.
     contours : str
         'strokes': the dark pixels of a sketch, by Otsu's threshold. 'canny': `adaptive_canny` of
-        the whole frame. Else the path of a network, see `cppcl.features.contours.network`.
+        the whole frame. 'colour_canny': `colour_canny`. Else the path of a network, see
+        `cppcl.features.contours.network`.
     longest_side : int
         Longer side of the mask, pixels; smaller pictures are enlarged.
     threshold : float
@@ -64,6 +73,8 @@ def contour_mask(
     resized = resize_longest_side(picture, longest_side)
     if contours == "canny":
         return adaptive_canny(to_gray(resized))
+    if contours == "colour_canny":
+        return colour_canny(resized)
     from cppcl.features.contours.network import contour_map
 
     mask: NDArray[np.bool_] = contour_map(resized, Path(contours)) >= threshold
@@ -149,6 +160,51 @@ def adaptive_canny(gray: NDArray[np.floating]) -> NDArray[np.bool_]:
     return edges
 
 
+def colour_canny(picture: Picture) -> NDArray[np.bool_]:
+    """Edges of each colour channel by Canny's detector at one scale, together.
+
+    Flat colours of the same lightness have no edge in grey values. The picture is reduced by a
+    margin first, so that what reaches its border has an edge there: the margin has the colour of
+    the border where most of it is of one colour, and else repeats it, which leaves no edge.
+
+    Parameters
+    ----------
+    picture : (h, w, 3) uint8 array
+        Any picture.
+
+    Returns
+    -------
+    (h, w) bool array
+    """
+    from PIL import Image
+
+    longest = max(picture.shape[:2])
+    margin = max(1, round(MARGIN * longest))
+    height, width = (max(1, length - 2 * margin) for length in picture.shape[:2])
+    image = Image.fromarray(np.ascontiguousarray(picture))
+    inner = np.asarray(image.resize((width, height), Image.Resampling.BILINEAR))
+    border = np.concatenate([inner[0], inner[-1], inner[:, 0], inner[:, -1]]).astype(np.int64)
+    colour = np.median(border, axis=0)
+    is_plain = (np.abs(border - colour) <= SAME_COLOUR).all(axis=1).mean() >= PLAIN_BORDER
+    around = [
+        (margin, total - margin - length)
+        for total, length in zip(picture.shape[:2], (height, width), strict=True)
+    ]
+    edges = np.zeros(picture.shape[:2], dtype=np.bool_)
+    if any(after < 0 for _, after in around):  # a line, in which nothing can be seen
+        return edges
+    sigma = max(1.0, COLOUR_SIGMA * longest)
+    for channel in range(3):
+        values = inner[..., channel] / 255
+        framed = (
+            np.pad(values, around, constant_values=colour[channel] / 255)
+            if is_plain
+            else np.pad(values, around, mode="edge")
+        )
+        edges |= canny_edges(framed, sigma)[0]
+    return edges
+
+
 def canny_edges(
     gray: NDArray[np.float64], sigma: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
@@ -212,9 +268,9 @@ class ContourOptions:
     contours : str
         What is described: 'strokes', the dark pixels of a sketch, cropped to their bounding box;
         'canny', the edges of a photograph at the coarsest scale that leaves more than 2 % of its
-        pixels; or the path of a network that maps a picture to contours, a TorchScript file (.pt)
-        or an ONNX file (.onnx). What takes part in `parameters` is the content of the file, not
-        where it lies.
+        pixels; 'colour_canny', the edges of its colours; or the path of a network that maps a
+        picture to contours, a TorchScript file (.pt) or an ONNX file (.onnx). What takes part in
+        `parameters` is the content of the file, not where it lies.
     threshold : float
         Value of the network's map, in (0, 1], from which on a pixel is a contour.
     """

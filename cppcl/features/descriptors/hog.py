@@ -39,9 +39,9 @@ class Hog(ContourOptions, StatelessExtractor):
     contours : str
         'none', the default, describes the picture's own grey values. Else, on a canvas of 256
         pixels: 'strokes', the dark pixels of a sketch, cropped to their bounding box; 'canny', the
-        edges of a photograph at the coarsest scale that leaves more than 2 % of its pixels; or the
-        path of a network that maps a picture to contours, a TorchScript file (.pt) or an ONNX
-        file (.onnx).
+        edges of a photograph at the coarsest scale that leaves more than 2 % of its pixels;
+        'colour_canny', the edges of its colours; or the path of a network that maps a picture to
+        contours, a TorchScript file (.pt) or an ONNX file (.onnx).
     """
 
     name: ClassVar[str] = "hog"

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cppcl.features import Extractor, make_extractor
+from cppcl.features import EXTRACTORS, Extractor, make_extractor
 
 # Options of the extractors that need some.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -14,6 +14,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "shog": {"n_words": 60},
     "sift": {"n_words": 60},
     "structure_tensor_words": {"n_words": 60},
+    **{
+        name: {"epochs": 1, "batch_size": 4}
+        for name, extractor in EXTRACTORS.items()
+        if extractor.cross_modal
+    },
 }
 
 
@@ -76,3 +81,16 @@ def inputs_of() -> Callable[[str, list[np.ndarray]], list[np.ndarray]]:
 @pytest.fixture(scope="session")
 def make() -> Callable[[str], Extractor]:
     return lambda name: make_extractor(name, OPTIONS.get(name))
+
+
+@pytest.fixture(scope="session")
+def taught() -> Callable[..., Extractor]:
+    """Fit an extractor to pictures, which are sketches and images where it learns from both."""
+
+    def teach(extractor: Extractor, pictures: list[np.ndarray]) -> Extractor:
+        if not extractor.cross_modal:
+            return extractor.fit(pictures)
+        labelled = [(picture, number // 2) for number, picture in enumerate(pictures)]
+        return extractor.fit_both(labelled, labelled)
+
+    return teach

@@ -3,12 +3,13 @@
 import inspect
 import json
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 
 from cppcl.errors import InputError, NotFittedError
-from cppcl.features import EXTRACTORS, make_extractor
+from cppcl.features import EXTRACTORS, Hog, make_extractor
 
 COMBINED = ["hog+lks"]
 on_registered = pytest.mark.parametrize("name", sorted(EXTRACTORS))
@@ -26,11 +27,11 @@ def fitted_once():
 
 
 @pytest.fixture
-def fitted(name, make, drawings, inputs_of, fitted_once):
+def fitted(name, make, drawings, inputs_of, fitted_once, taught):
     if not make(name).learns:
         return make(name).fit(inputs_of(name, drawings))
     if name not in fitted_once:
-        fitted_once[name] = make(name).fit(inputs_of(name, drawings))
+        fitted_once[name] = taught(make(name), inputs_of(name, drawings))
     return fitted_once[name]
 
 
@@ -70,25 +71,37 @@ def test_shape_type_and_dependence_on_the_picture(name, fitted, drawings, inputs
 
 
 @on_learning
-def test_learning_comes_first_and_is_reproducible(name, make, fitted, drawings, inputs_of):
+def test_learning_comes_first_and_is_reproducible(name, make, fitted, drawings, inputs_of, taught):
     with pytest.raises(NotFittedError, match="fit"):
         make(name).transform(inputs_of(name, drawings))
     with pytest.raises(NotFittedError, match="fit"):
         make(name).to_arrays()
     arrays = fitted.to_arrays()
     assert arrays
-    again = make(name).fit(inputs_of(name, drawings)).to_arrays()
+    again = taught(make(name), inputs_of(name, drawings)).to_arrays()
     assert {key: array.tobytes() for key, array in again.items()} == {
         key: array.tobytes() for key, array in arrays.items()
     }
 
 
 @on_learning
-def test_training_pictures_without_content_are_refused(name, make):
+def test_training_pictures_without_content_are_refused(name, make, taught):
     blank = np.full((40, 50, 3), 255, dtype=np.uint8)
     for pictures in ([], [blank] * 3):
         with pytest.raises(InputError, match=f"{len(pictures)} training pictures"):
-            make(name).fit(pictures)
+            taught(make(name), pictures)
+
+
+@on_learning
+def test_it_is_told_apart_how_extractors_learn(name, make, drawings):
+    """By pictures of one modality, or by those of both with their classes."""
+    extractor = make(name)
+    wrong = partial(extractor.fit, drawings)
+    if not extractor.cross_modal:
+        wrong = partial(Hog().fit_both, [], [])
+    with pytest.raises(InputError, match="at once; call fit"):
+        wrong()
+    assert (extractor.branch("image") is extractor) is not extractor.cross_modal
 
 
 @on_all

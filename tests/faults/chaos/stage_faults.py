@@ -78,11 +78,11 @@ def run(file: Path, place: Path, fault: Fault | None, *, counted: bool = False) 
     from flows.chain import Chain
     from flows.configuration.load import load_experiment
     from flows.selection import Selection
-    from tasks.workers import training
+    from tasks.workers import rounds
     from tasks.workspace import Workspace
 
     zarr.config.set({"async.concurrency": 1, "threading.max_workers": 1})
-    training.SHARE = math.inf  # else it depends on the time which rounds save their state
+    rounds.SHARE = math.inf  # else it depends on the time which rounds save their state
     calls = interpose(place, fault) if fault or counted else None
 
     class Here(Chain):

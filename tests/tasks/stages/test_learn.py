@@ -12,6 +12,7 @@ import pytest
 
 import tasks.stages.extract
 import tasks.stages.learn
+import tasks.workers.rounds
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features import EXTRACTORS, Lks, make_extractor
 from cppcl.pictures.decoding import decode_picture
@@ -20,7 +21,7 @@ from tasks.samples import open_pictures, open_split, usable_rows
 from tasks.stages.contract import StageResult
 from tasks.stages.learn import find_learned, learn_features
 from tasks.stages.split import split_table
-from tasks.workers.extractors import ExtractorSpec, TrainingPictures, learn_from
+from tasks.workers.extractors import ExtractorSpec, Lessons, TrainingPictures, learn_from
 from tasks.workspace import Workspace
 from tests.tasks.conftest import extract_pictures, fetch_folder
 
@@ -207,7 +208,7 @@ def test_learning_leaves_the_extractor_of_a_process_as_it_is(shapes, learning, w
     paths = learning.paths("test_sketches")
     digests = [digest_of[path] for path in paths]
     pictures = TrainingPictures(str(shapes), tuple(paths), tuple(digests), 40)
-    learned = learn_from(pictures, specs[0])
+    learned = learn_from(Lessons({"sketch": pictures}), specs[0])
     assert not np.array_equal(learned.arrays["keyshapes"], before[0])
     for extractor, values in zip(made, before, strict=True):
         np.testing.assert_array_equal(extractor.to_arrays()["keyshapes"], values)
@@ -261,7 +262,9 @@ def test_a_key_stands_for_what_it_learned_alone(learning, workspace, monkeypatch
 SMALL = {"n_keyshapes": 6, "n_nearest": 2, "blocks": 2, "n_words": 60, "weighting": "tf_idf"}
 
 
-@pytest.mark.parametrize("name", sorted(n for n, e in EXTRACTORS.items() if e.learns))
+@pytest.mark.parametrize(
+    "name", sorted(n for n, e in EXTRACTORS.items() if e.learns and not e.cross_modal)
+)
 def test_every_extractor_that_learns_does_so_here(
     name, workspace, tmp_path, draw_pictures, inline_blocks
 ):
@@ -283,3 +286,104 @@ def test_every_extractor_that_learns_does_so_here(
     expected = by_hand.transform([pictures[d] for d in table.column("sha256", "sketch")])
     assert np.abs(expected).max() > 0
     np.testing.assert_allclose(store.open(result.reference).array("features"), expected, atol=1e-6)
+
+
+NETWORK = {"epochs": 2, "batch_size": 4}
+
+
+@pytest.fixture
+def both(learning: Learning) -> dict[str, Any]:
+    """Arguments of a network, which learns from both modalities."""
+    return {"modality": None, "extractor": "siamese", "options": NETWORK, "target": "groups"}
+
+
+def test_one_artifact_teaches_both_modalities(learning, both, workspace, shapes):
+    store = workspace.store
+    learned = learning.learn(**both)
+    assert learning.learn(**both).cached
+    artifact = store.open(learned.reference)
+    assert artifact.parameters["n_pictures"] == 14
+    assert artifact.shape("learned.history") == (2, 2)
+    assert {"drawing.png", "drawing.txt"} <= set(artifact.names)
+    # By hand: the pictures of each modality by sha256, and the same number for the same group.
+    table = open_pictures(store, learning.fetch()).table
+    rows_of = open_split(store, learning.split(learning.fetch()))
+    numbers: dict[str, int] = {}
+    given = []
+    for modality, rows in (("sketch", rows_of.train_sketches), ("image", rows_of.train_images)):
+        at = sorted(table.rows(modality)[rows], key=lambda row: table.sha256[row])
+        given.append(
+            [
+                (
+                    decode_picture(shapes / table.paths[row], longest_side=40),
+                    numbers.setdefault(table.groups[row], len(numbers)),
+                )
+                for row in at
+            ]
+        )
+    expected = make_extractor("siamese", NETWORK).fit_both(*given)
+    np.testing.assert_array_equal(
+        artifact.array("learned.weights"), expected.to_arrays()["weights"]
+    )
+    for modality in ("sketch", "image"):
+        result = learning.extract(
+            learned.reference, modality=modality, extractor="siamese", options=NETWORK
+        )
+        paths = table.column("paths", modality)
+        pictures = [decode_picture(shapes / path, longest_side=40) for path in paths]
+        np.testing.assert_allclose(
+            store.open(result.reference).array("features"),
+            expected.branch(modality).transform(pictures),
+            atol=1e-6,
+        )
+
+
+def test_key_of_a_network_holds_what_belongs_together(learning, both):
+    first = learning.learn(**both).reference
+    by_label = learning.learn(**both | {"target": "labels"}).reference
+    other = learning.learn({"seed": 1}, **both).reference
+    assert len({first, by_label, other}) == 3
+
+
+def test_a_picture_is_not_copied_from_the_other_modality(learning, both, workspace, shapes):
+    """It is drawn in one, and has edges in the other."""
+    path = learning.paths("test_sketches")[0]
+    shutil.copy(shapes / path, shapes / "images/circle/9.png")
+    learned = learning.learn(**both).reference
+    given = {"extractor": "siamese", "options": NETWORK}
+    learning.extract(learned, **given)
+    result = learning.extract(learned, modality="image", **given)
+    assert workspace.store.open(result.reference).run["notes"]["copied_rows"] == 0
+
+
+def test_a_network_that_is_killed_goes_on_to_the_same_bytes(
+    learning, both, workspace, monkeypatch, said
+):
+    monkeypatch.setattr("tasks.workers.rounds.SHARE", 1e9)  # a checkpoint each round
+    tell = tasks.workers.rounds.tell
+
+    def kill(progress: Any) -> None:
+        tell(progress)
+        if killing and progress.done == 2:
+            raise KeyboardInterrupt
+
+    killing = True
+    monkeypatch.setattr(tasks.workers.rounds, "tell", kill)
+    longer = both | {"options": {**NETWORK, "epochs": 3}}
+    with pytest.raises(KeyboardInterrupt):
+        learning.learn(**longer)
+    killing = False
+    resumed = workspace.store.open(learning.learn(**longer).reference)
+    assert "siamese: 1 of 3 rounds were done" in said
+    whole = workspace.store.open(learning.learn(**longer, mode="force").reference)
+    assert resumed.manifest == whole.manifest
+
+
+def test_a_worker_with_too_little_memory_is_refused(learning, both, monkeypatch):
+    class Workers:
+        def memory_of_a_worker(self) -> int:
+            return 2**28
+
+    monkeypatch.setattr(tasks.stages.learn, "available_cluster", Workers)
+    with pytest.raises(InputError, match=r"memory_per_worker=256MiB .* 'siamese' needs to learn"):
+        learning.learn(**both)

@@ -65,7 +65,7 @@ def test_an_interrupted_training_goes_on_there(stages, dask_cluster, monkeypatch
         if (progress.done, progress.total) == (4, 6):
             raise Interrupted
 
-    monkeypatch.setattr("tasks.workers.training.SHARE", 1e9)  # a checkpoint each round
+    monkeypatch.setattr("tasks.workers.rounds.SHARE", 1e9)  # a checkpoint each round
     with pytest.raises(Interrupted), listening(interrupt):
         stages.train("cprl", TWO["second"], None)
     done = train_several(workspace=stages.workspace, recipes=recipes(stages, TWO))

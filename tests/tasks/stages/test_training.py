@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tasks.workers.training
+import tasks.workers.rounds
 from cppcl.curriculum import pairs_from_scores
 from cppcl.errors import ConvergenceWarning, InputError
 from cppcl.learning.resuming import Round
@@ -279,7 +279,7 @@ def test_an_interrupted_training_goes_on(stages, monkeypatch, said, curricula):
     store = stages.workspace.store
     pairs = stages.curricula() if curricula else None
     options = {**CPRL, "n_rounds": 6}
-    monkeypatch.setattr("tasks.workers.training.SHARE", 1e9)  # a checkpoint each round
+    monkeypatch.setattr("tasks.workers.rounds.SHARE", 1e9)  # a checkpoint each round
     with pytest.raises(Interrupted), listening(interrupt_after(4)):
         stages.train("cprl", options, pairs)
     said.clear()
@@ -308,14 +308,14 @@ def test_what_was_kept_of_another_training_is_not_used(stages, monkeypatch, said
 def test_checkpoints_take_little_of_the_time(monkeypatch):
     clock = [100.0]
     saved: list[int] = []
-    monkeypatch.setattr(tasks.workers.training.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(tasks.workers.rounds.time, "monotonic", lambda: clock[0])
 
     class SlowWriter:
         def save_checkpoint(self, name: str, arrays: Any) -> None:
             saved.append(arrays)
             clock[0] += 2.0
 
-    rounds = tasks.workers.training.Rounds(SlowWriter(), "train", "cprl", lambda share: None)
+    rounds = tasks.workers.rounds.Rounds(SlowWriter(), "train", "cprl", lambda share: None)
     for number in range(1, 101):
         clock[0] += 3.0
         rounds(Round(number, 100, {}, 1.0, lambda number=number: number))

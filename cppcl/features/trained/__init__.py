@@ -1,0 +1,1 @@
+"""Networks that are trained here, on labelled sketches and pictures of a split."""
