@@ -11,7 +11,7 @@ from cppcl.features.base import Picture
 from cppcl.features.contours.detection import contour_mask
 from cppcl.pictures.decoding import pad_to_square, to_gray
 
-Seen = Literal["strokes", "edges", "colours"]
+SeenAs = Literal["strokes", "edges", "colours"]
 """Lines of a sketch, lines of a photograph, or the photograph itself."""
 EXTENT = 0.9
 """Share of the square that the longer side of the lines' bounding box takes."""
@@ -22,7 +22,7 @@ LINE = 3
 
 
 def seen_by_network(
-    picture: Picture, kind: Seen, side: int, *, contours: str, threshold: float
+    picture: Picture, kind: SeenAs, side: int, *, contours: str, threshold: float
 ) -> NDArray[np.uint8]:
     """Bring a picture to a network's input.
 

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from cppcl.errors import InputError
 from cppcl.features.base import MIB, Drawing, Labelled, Memory, Picture
 from cppcl.features.contours.detection import check_contours
-from cppcl.features.layers import Layer
-from cppcl.features.layers import Seen as SeenLayer
+from cppcl.features.layers import Layer, Seen
 from cppcl.features.learning import CrossModalExtractor
 from cppcl.features.stateless import check_picture
-from cppcl.features.trained.inputs import Seen, seen_by_network
+from cppcl.features.trained.inputs import SeenAs, seen_by_network
 from cppcl.features.trained.sampling import Partners, Rows, held_out_rows, in_batches
 from cppcl.learning.resuming import digest_of
 from cppcl.modality import MODALITIES, Modality
@@ -82,7 +81,7 @@ class TrainedNetwork(CrossModalExtractor, ABC):
     version: ClassVar[int]
     device: ClassVar[Literal["cpu", "gpu"]] = "gpu"
     libraries: ClassVar[int] = 704 * MIB  # with PyTorch
-    sees: ClassVar[dict[Modality, Seen]] = {"sketch": "strokes", "image": "edges"}
+    sees: ClassVar[dict[Modality, SeenAs]] = {"sketch": "strokes", "image": "edges"}
     """What it sees of the pictures of a modality."""
     tied: ClassVar[bool] = True
     """True if both modalities go through one set of weights."""
@@ -212,7 +211,7 @@ class TrainedNetwork(CrossModalExtractor, ABC):
         import torch
 
         from cppcl.features.trained.lesson import Lesson
-        from cppcl.features.trained.training import Schedule, Training, flat, seeded
+        from cppcl.features.trained.training import NetworkTraining, Schedule, flat, seeded
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         views = {
@@ -227,7 +226,7 @@ class TrainedNetwork(CrossModalExtractor, ABC):
             for name, head in self.build_heads(n_classes).items():
                 network[name] = head
         network.to(device)
-        training = Training(
+        training = NetworkTraining(
             network,
             lesson,
             batches=lambda rng: self.batches(lesson, rng),
@@ -291,7 +290,7 @@ class TrainedNetwork(CrossModalExtractor, ABC):
         """Show what the network sees."""
         seen = self._seen(self._modality, picture)
         shown = 1 - seen[0] / 255 if len(seen) == 1 else 255 - seen.transpose(1, 2, 0)
-        return [SeenLayer(f"input, {self.side} x {self.side}", shown)]
+        return [Seen(f"input, {self.side} x {self.side}", shown)]
 
     def memory(self, longest_side: int) -> Memory:
         """Libraries and weights, and what a network holds of a picture."""

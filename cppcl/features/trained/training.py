@@ -77,7 +77,7 @@ class Epoch:
         return self.seconds / self.number * (self.n_rounds - self.number)
 
 
-class Training:
+class NetworkTraining:
     """A network while it learns.
 
     Parameters
