@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cppcl.baselines import BASELINES
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
+from cppcl.hashing.dsh import DSH
 from cppcl.learning.composed_method import ComposedMethod
 from cppcl.learning.composition import COMPOSITION, read_composition
 from cppcl.learning.cprl import CPRL
@@ -142,7 +143,7 @@ class Method(Protocol):
         ...
 
 
-METHODS: dict[str, type[Method]] = {"cprl": CPRL, **BASELINES}
+METHODS: dict[str, type[Method]] = {"cprl": CPRL, **BASELINES, "dsh": DSH}
 """Classes with the interface of `Method`; what is registered is under its contract tests."""
 
 

@@ -189,3 +189,49 @@ def given_links(links: Any, n_sketches: int, n_images: int) -> Links:
     if not matrix.data.any():
         raise InputError("links are all zero; link at least one sketch with an image")
     return Links(matrix, eye_array(n_images, format="csr"))
+
+
+def numbered_classes(
+    sketch_labels: Labels, image_labels: Labels, links: Any
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Numbers of the classes of sketches (K,) and images (L,), from 0.
+
+    Where links (K, L) are given, samples that they connect, directly or through others, are a
+    class, and samples without links have the number -1.
+
+    Raises
+    ------
+    InputError
+        If no class has samples of both modalities, or all samples are of one.
+    """
+    from cppcl.learning.graph import number_labels
+
+    if links is None:
+        class_links(sketch_labels, image_labels)
+        sketches, images = number_labels(sketch_labels, image_labels)
+    else:
+        sketches, images = connected(
+            given_links(links, len(sketch_labels), len(image_labels)).left
+        )
+    if max(sketches.max(), images.max()) < 1:
+        raise InputError(
+            "all samples are of one class, which leaves nothing to tell apart; give samples of "
+            "more classes"
+            if links is None
+            else "links connect all samples, so that they are of one class; give labels instead"
+        )
+    return sketches, images
+
+
+def connected(links: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Connected components of links (K, L) as numbers of sketches and images; -1 where alone."""
+    from scipy.sparse import block_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = block_array([[None, links], [links.T, None]], format="csr")
+    graph.eliminate_zeros()
+    component = connected_components(graph, directed=False)[1].astype(np.int64)
+    alone = np.bincount(component)[component] == 1
+    component[~alone] = np.unique(component[~alone], return_inverse=True)[1]
+    component[alone] = -1
+    return component[: links.shape[0]], component[links.shape[0] :]

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from cppcl.baselines.base import Baseline, SampleWeights, linear_codes
 from cppcl.baselines.dictionaries import span
-from cppcl.baselines.links import Labels, class_links, given_links
+from cppcl.baselines.links import Labels, numbered_classes
 from cppcl.errors import ConvergenceWarning, InputError
-from cppcl.learning.graph import number_labels
 from cppcl.learning.learner import training_memory
 from cppcl.learning.preparation import Floating
 from cppcl.modality import MODALITIES, Modality
@@ -114,7 +113,7 @@ class LogisticRegression(Baseline):
         links: Any,
     ) -> dict[str, NDArray[Any]]:
         classes = classes_of(sketch_labels, image_labels, links)
-        comparable = sketches.shape[1] == images.shape[1] and not self._projects()
+        comparable = sketches.shape[1] == images.shape[1] and not self.preparation.projects
         rows, to_weights = joint_rows(
             sketches[classes[0] >= 0],
             images[classes[1] >= 0],
@@ -132,9 +131,6 @@ class LogisticRegression(Baseline):
             f"{modality}_weights": np.ascontiguousarray(W @ coefficients, dtype=dtype)
             for modality, W in zip(MODALITIES, to_weights, strict=True)
         } | {"intercept": intercept.astype(dtype)}
-
-    def _projects(self) -> bool:
-        return self.preparation.whiten or self.preparation.n_components is not None
 
     def _code(self, modality: Modality, prepared: Floating) -> Floating:
         W, intercept = self._fitted(f"{modality}_weights"), self._fitted("intercept")
@@ -154,49 +150,15 @@ def softmax(logits: Floating) -> Floating:
 
 
 def classes_of(sketch_labels: Labels, image_labels: Labels, links: Any) -> tuple[Classes, Classes]:
-    """Numbers of the classes of sketches (K,) and images (L,); -1 for samples without links.
-
-    Raises
-    ------
-    InputError
-        If no class has samples of both modalities, all samples are of one, or there are more than
-        `MOST_CLASSES`.
-    """
-    if links is None:
-        class_links(sketch_labels, image_labels)
-        sketches, images = number_labels(sketch_labels, image_labels)
-    else:
-        sketches, images = connected(
-            given_links(links, len(sketch_labels), len(image_labels)).left
-        )
+    """`cppcl.baselines.links.numbered_classes`, of at most `MOST_CLASSES` classes."""
+    sketches, images = numbered_classes(sketch_labels, image_labels, links)
     n_classes = 1 + int(max(sketches.max(), images.max()))
-    if n_classes < 2:
-        raise InputError(
-            "all samples are of one class, which leaves nothing to tell apart; give samples of "
-            "more classes"
-            if links is None
-            else "links connect all samples, so that they are of one class; give labels instead"
-        )
     if n_classes > MOST_CLASSES:
         raise InputError(
             f"there are {n_classes:,} classes, and logistic_regression takes at most "
             f"{MOST_CLASSES:,}, for time and memory; use ridge_cca or class_cca"
         )
     return sketches, images
-
-
-def connected(links: Any) -> tuple[Classes, Classes]:
-    """Connected components of links (K, L) as numbers of sketches and images; -1 where alone."""
-    from scipy.sparse import block_array
-    from scipy.sparse.csgraph import connected_components
-
-    graph = block_array([[None, links], [links.T, None]], format="csr")
-    graph.eliminate_zeros()
-    component = connected_components(graph, directed=False)[1].astype(np.int64)
-    alone = np.bincount(component)[component] == 1
-    component[~alone] = np.unique(component[~alone], return_inverse=True)[1]
-    component[alone] = -1
-    return component[: links.shape[0]], component[links.shape[0] :]
 
 
 def joint_rows(

@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.curriculum.among import among
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
-from cppcl.learning.agreement import Agreement, agreement_memory, remembered_agreement
+from cppcl.learning.agreement import Agreement, agreement_memory
 from cppcl.learning.learner import Learner, training_memory
 from cppcl.learning.options import Coding, Graph, Initialization
 from cppcl.learning.preparation import CLASS_RIDGE, INSTANCE_RIDGE, Preparation
@@ -290,7 +289,7 @@ class CPRL(Learner):
             dictionaries,
             laplacian,
             data.group_scale("size" if "group_size" in self.printed else "relative"),
-            self._curricula(data, judged),
+            data.right_curricula(self.pacing.curricula, judged),
             alpha=self.alpha,
             beta=self.beta,
             n_rounds=self.n_rounds,
@@ -387,33 +386,7 @@ class CPRL(Learner):
     def _agreement(self, data: TrainingData, given: Agreement | None) -> Agreement | None:
         if not self.uses_agreement:
             return None
-        if data.links is not None:
-            raise InputError(
-                "pacing.loss='agreement' judges labels, not given links; use 'reconstruction'"
-            )
-        if given is None:
-            return remembered_agreement(data.features, data.labels, seed=self.seed)
-        for modality, F in zip(MODALITIES, data.features, strict=True):
-            n = len(getattr(given, modality))
-            if n != len(F):
-                raise InputError(
-                    f"agreement is of {n} {modality} samples, but {modality}_features has "
-                    f"{len(F)} rows"
-                )
-        return given
-
-    def _curricula(
-        self, data: TrainingData, judged: Agreement | None
-    ) -> tuple[Curriculum | None, Curriculum | None]:
-        """Curricula that take part; of samples that likely are right alone, where some are not."""
-        chosen = data.chosen_curricula(self.pacing.curricula)
-        if judged is None or judged.right_share == 1:
-            return chosen
-        sketches, images = (
-            None if curriculum is None else among(curriculum, np.flatnonzero(probability >= 0.5))
-            for curriculum, probability in zip(chosen, judged.probabilities, strict=True)
-        )
-        return sketches, images
+        return data.agreement(given, option="pacing.loss='agreement'", seed=self.seed)
 
     def _code(self, modality: Modality, prepared: Floating) -> Floating:
         coding = self.coding.settled_by(self._arrays)

@@ -174,6 +174,11 @@ class Preparation(Estimator):
         return float(self._fitted("power")[0]) if self.power == "auto" else float(self.power)
 
     @property
+    def projects(self) -> bool:
+        """True if features are projected on principal axes, which each modality has of its own."""
+        return self.whiten or self.n_components is not None
+
+    @property
     def dimension_(self) -> int:
         """Columns that `transform` returns."""
         projection = self._arrays.get("projection")

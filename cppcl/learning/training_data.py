@@ -11,8 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.curriculum.among import among
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
+from cppcl.learning.agreement import Agreement, remembered_agreement
 from cppcl.learning.graph import Laplacian, Normalize, number_labels
 from cppcl.modality import MODALITIES
 from cppcl.optim.pacing.options import Curricula
@@ -22,7 +24,7 @@ from cppcl.validation import Floating, Labels, check_labels, check_links, check_
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Arguments of `cppcl.learning.cprl.CPRL.fit`, checked and of one dtype; sketches come first.
+    """Arguments of `fit` of methods that pace, checked and of one dtype; sketches come first.
 
     Attributes
     ----------
@@ -167,6 +169,40 @@ class TrainingData:
         sketches, images = (
             curriculum if chosen in ("both", modality) else None
             for modality, curriculum in zip(MODALITIES, self.curricula, strict=True)
+        )
+        return sketches, images
+
+    def agreement(self, given: Agreement | None, *, option: str, seed: int = 0) -> Agreement:
+        """Agreement of the samples as it is given, or judged here; `option` asks for it.
+
+        Raises
+        ------
+        InputError
+            If links are given, or agreement of other samples.
+        """
+        if self.links is not None:
+            raise InputError(f"{option} judges labels, not given links; leave it out")
+        if given is None:
+            return remembered_agreement(self.features, self.labels, seed=seed)
+        for modality, F in zip(MODALITIES, self.features, strict=True):
+            n = len(getattr(given, modality))
+            if n != len(F):
+                raise InputError(
+                    f"agreement is of {n} {modality} samples, but {modality}_features has "
+                    f"{len(F)} rows"
+                )
+        return given
+
+    def right_curricula(
+        self, chosen: Curricula, judged: Agreement | None
+    ) -> tuple[Curriculum | None, Curriculum | None]:
+        """Curricula that take part; of samples that likely are right alone, where some are not."""
+        curricula = self.chosen_curricula(chosen)
+        if judged is None or judged.right_share == 1:
+            return curricula
+        sketches, images = (
+            None if curriculum is None else among(curriculum, np.flatnonzero(probability >= 0.5))
+            for curriculum, probability in zip(curricula, judged.probabilities, strict=True)
         )
         return sketches, images
 

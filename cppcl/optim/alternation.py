@@ -24,12 +24,10 @@ from cppcl.optim.dictionary import (
 from cppcl.optim.dictionary_dual import update_dictionary_dual
 from cppcl.optim.pacing.options import Pacing
 from cppcl.optim.pacing.problem import PacingProblem
-from cppcl.optim.pacing.schedule import SELECTED, SelfPacing
+from cppcl.optim.pacing.schedule import SelfPacing, odds_as_losses
 from cppcl.optim.printed import Printed
 from cppcl.optim.terms import CodeBlock, GraphTerm, L1Weight, Reconstruction, Sparsity, Term
 
-ODDS_WEIGHT = 3.0
-"""Weight of the odds that a sample is wrong, against its reconstruction."""
 NO_REPLACEMENT = 10
 """Last rounds, in which unused atoms are left alone."""
 
@@ -165,21 +163,12 @@ class Alternation:
         return losses
 
     def scale_disagreement(self) -> None:
-        """Bring the odds that samples are wrong to the scale of their reconstruction.
-
-        Were they not weighed by `ODDS_WEIGHT`, ``v_p`` would be the probability that sample p is
-        right, where its reconstruction costs nothing, at the gamma that selects a sample of median
-        loss.
-        """
+        """Bring the odds that samples are wrong to the scale of their reconstruction."""
         if self.odds is None:
             return
-        selected = SELECTED[self.pacing_options.regularizer]
-        median = float(np.median(self.pacing_losses()))
-        # v = gamma / (gamma + 2 l) of B, and gamma / 2 l of A, is `selected` at twice this.
-        half = median * (
-            selected / (1 - selected) if self.pacing_options.regularizer == "B" else 1
-        )
-        self.disagreement = (ODDS_WEIGHT * half * self.odds).astype(self.codes.dtype)
+        regularizer = self.pacing_options.regularizer
+        scaled = odds_as_losses(self.odds, self.pacing_losses(), regularizer)
+        self.disagreement = scaled.astype(self.codes.dtype)
 
     def pacing_problem(self) -> PacingProblem:
         """Objective as a function of the pacing variables."""

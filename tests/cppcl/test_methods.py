@@ -14,7 +14,8 @@ from cppcl.retrieval.metrics import evaluate
 
 FEW_ATOMS = {"n_atoms": 24, "n_rounds": 8, "alpha": 0.01}
 QUICK = dict.fromkeys(("cprl", "jdl", "scdl", "cdl"), FEW_ATOMS) | {
-    "infonce_heads": {"width": 64, "dimension": 16, "epochs": 20, "batch_size": 16}
+    "dsh": {"function_weight": 10.0},  # instances, of which training has one sample each
+    "infonce_heads": {"width": 64, "dimension": 16, "epochs": 20, "batch_size": 16},
 }
 DIRECT = ("raw_cosine", "centred_cosine")
 SUPERVISED = tuple(name for name in METHODS if name not in DIRECT)

@@ -13,13 +13,30 @@ from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.learning.graph import Laplacian
 from cppcl.optim.pacing.coupling import GraphCoupling, PrintedCoupling
-from cppcl.optim.pacing.options import Pacing
+from cppcl.optim.pacing.options import Pacing, Regularizer
 from cppcl.optim.pacing.problem import CurriculumTerm, PacingProblem
 from cppcl.optim.pacing.step import PacingResult, update_pacing
 from cppcl.optim.printed import Printed
 
 SELECTED = {"B": 0.9, "A": 0.999, "none": 0.0}
 """Every sample counts as selected when the least pacing variable exceeds this."""
+ODDS_WEIGHT = 3.0
+"""Weight of the odds that a sample is wrong, against its own loss."""
+
+
+def odds_as_losses(
+    odds: NDArray[Any], losses: NDArray[Any], regularizer: Regularizer
+) -> NDArray[Any]:
+    """Odds that samples are wrong (n,), brought to the scale of their losses (n,).
+
+    Were they not weighed by `ODDS_WEIGHT`, ``v_p`` would be the probability that sample p is
+    right, where its own loss is 0, at the gamma that selects a sample of median loss.
+    """
+    selected = SELECTED[regularizer]
+    # v = gamma / (gamma + 2 l) of B, and gamma / 2 l of A, is `selected` at twice this.
+    half = float(np.median(losses)) * (selected / (1 - selected) if regularizer == "B" else 1)
+    scaled: NDArray[Any] = ODDS_WEIGHT * half * odds
+    return scaled
 
 
 @dataclass(kw_only=True)

@@ -1,0 +1,1 @@
+"""Binary codes that are learned from labels: the objective, hash functions, and the method."""
