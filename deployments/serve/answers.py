@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from cppcl.errors import InputError
 from deployments.serve import interface as out
 from deployments.serve.live import Live
-from deployments.serve.served_model import Found, ServedModel
+from deployments.serve.served_model import NO_MARKS, Found, Marks, ServedModel
 from deployments.serve.uploads import decode_base64, decode_photo, decode_upload
 
 
@@ -33,15 +33,16 @@ def answered(live: Live, body: bytes) -> out.Answer:
     model = live.get(query.model)
     if query.key is not None and query.key != model.reference.key:
         raise ChangedError(f"{model.name} was trained or indexed anew meanwhile; search again")
+    marks = Marks(tuple(query.liked), tuple(query.disliked))
     if query.picture is not None:
         read = decode_photo if query.photo else decode_upload
         picture = read(decode_base64(query.picture), longest_side=model.longest_side)
-        found = model.by_picture(picture, query.k)
+        found = model.by_picture(picture, query.k, marks)
     elif query.example is not None:
-        found = model.by_example(query.example, query.k)
+        found = model.by_example(query.example, query.k, marks)
     else:
-        found = model.like(query.image or 0, query.k)
-    return answer_of(model, found, by_sketch=query.image is None)
+        found = model.like(query.image or 0, query.k, marks)
+    return answer_of(model, found, by_sketch=query.image is None and marks == NO_MARKS)
 
 
 def answer_of(model: ServedModel, found: list[Found], *, by_sketch: bool) -> out.Answer:
@@ -82,6 +83,7 @@ def describe_model(model: ServedModel) -> out.ModelOut:
         name=model.name,
         key=key,
         n_pictures=model.n_pictures,
+        licence=model.licence,
         look=out.LookOut(**vars(model.look)),
         closeness=out.ClosenessOut(
             threshold=found.threshold,

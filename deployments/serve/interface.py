@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 MOST_MATCHES = 100
+MOST_MARKS = 50
 
 
 def _whole(value: Any) -> Any:
@@ -15,6 +16,8 @@ def _whole(value: Any) -> Any:
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
+# A bound after a validator is not put into the schema under its name.
+Row = Annotated[Whole, Field(ge=0, json_schema_extra={"minimum": 0})]
 
 
 class Query(BaseModel):
@@ -32,11 +35,13 @@ class Query(BaseModel):
         description="whether the picture is a photograph of a sketch on paper: light, shadow and "
         "ruled lines are taken out, and it is refused if nothing is left",
     )
-    example: Annotated[Whole, Field(ge=0)] | None = Field(
-        None, description="row of an example sketch of the model"
+    example: Row | None = Field(None, description="row of an example sketch of the model")
+    image: Row | None = Field(None, description="row of a picture, for more like it")
+    liked: list[Row] = Field(
+        [], max_length=MOST_MARKS, description="rows of pictures, for more like them"
     )
-    image: Annotated[Whole, Field(ge=0)] | None = Field(
-        None, description="row of a picture, for more like it"
+    disliked: list[Row] = Field(
+        [], max_length=MOST_MARKS, description="rows of pictures, for less like them"
     )
     key: str | None = Field(
         None, description="of an earlier answer: refused if rows are of another gallery by now"
@@ -52,6 +57,8 @@ class Query(BaseModel):
             )
         if self.photo and self.picture is None:
             raise ValueError("photo needs a picture; give one")
+        if both := set(self.liked) & set(self.disliked):
+            raise ValueError(f"row {min(both)} is both liked and disliked; give it once")
         return self
 
 
@@ -120,6 +127,7 @@ class ModelOut(BaseModel):
     name: str
     key: str
     n_pictures: int
+    licence: str = Field(description="of the pictures; empty where none is known")
     look: LookOut
     closeness: ClosenessOut
     examples: list[ExampleOut]

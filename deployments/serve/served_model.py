@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from cppcl.errors import InputError
 from cppcl.modality import Modality
 from cppcl.pictures.decoding import Picture
 from cppcl.pictures.form import Form
+from cppcl.retrieval.feedback import moved_query
 from cppcl.retrieval.gallery import Gallery
 from deployments.serve.closeness import Closeness, closeness_of
 from deployments.web.pictures import PictureFile, PictureReader
@@ -44,6 +46,16 @@ class Found:
 
     row: int
     similarity: float
+
+
+class Marks(NamedTuple):
+    """Rows of pictures that a person likes, and does not like, among the answers."""
+
+    liked: tuple[int, ...] = ()
+    disliked: tuple[int, ...] = ()
+
+
+NO_MARKS = Marks()
 
 
 class ServedModel:
@@ -75,6 +87,8 @@ class ServedModel:
         Rows of sketches, of those that it did not learn from if there are any.
     small, large : PictureReader
         Pictures of the gallery, and those examples.
+    licence : str
+        Of the pictures; empty where none is known.
     """
 
     def __init__(self, workspace: Workspace, name: str, reference: Reference) -> None:
@@ -87,7 +101,7 @@ class ServedModel:
         sketch_features = store.open(lineage.features["sketch"])
         self._spec = extractor_of(sketch_features)
         sketches = open_pictures(store, lineage.table)
-        self.table = model.pictures.table
+        self.table, self.licence = model.pictures.table, model.pictures.licence
         if any(".npy#" in path for path in (*sketches.table.paths, *self.table.paths)):
             raise InputError(
                 f"{name}: learned from features and not from pictures, so there is nothing that "
@@ -172,16 +186,16 @@ class ServedModel:
         """Title of the sketch in a row."""
         return self._sketch_titles[row]
 
-    def by_picture(self, picture: Picture, k: int) -> list[Found]:
+    def by_picture(self, picture: Picture, k: int, marks: Marks = NO_MARKS) -> list[Found]:
         """Nearest pictures to a sketch, best first; none where its code is all zero."""
         pictures = self.drawings.pictures(picture)
         # Neither extractors nor learners promise to be used by several threads at once.
         with self._lock:
             features = self._extractor.transform(pictures).mean(axis=0, keepdims=True)
-            code = self._method.encode_sketches(features)
-        return self._nearest(code, k)
+            code = self._method.encode_sketches(features)[0]
+        return self._nearest(code, k, marks)
 
-    def by_example(self, row: int, k: int) -> list[Found]:
+    def by_example(self, row: int, k: int, marks: Marks = NO_MARKS) -> list[Found]:
         """Nearest pictures to one of `examples`, by the code that is stored.
 
         Raises
@@ -191,9 +205,9 @@ class ServedModel:
         """
         if row not in self._example_codes:
             raise InputError(f"example={row} is none of the example sketches of {self.name}")
-        return self._nearest(self._example_codes[row][None], k)
+        return self._nearest(self._example_codes[row], k, marks)
 
-    def like(self, row: int, k: int) -> list[Found]:
+    def like(self, row: int, k: int, marks: Marks = NO_MARKS) -> list[Found]:
         """Nearest pictures to one of the gallery, without itself.
 
         Raises
@@ -201,20 +215,39 @@ class ServedModel:
         InputError
             There is no picture in this row.
         """
-        if row not in self._place_of_row:
-            raise InputError(f"image={row} is no picture of {self.name}")
-        found = self._nearest(self._gallery.codes[self._place_of_row[row]][None], k + 1)
-        return [match for match in found if match.row != row][:k]
+        code = self._codes_of("image", [row])[0]
+        return self._nearest(code, k, marks, without=(row,))
 
-    def _nearest(self, code: NDArray[np.floating], k: int) -> list[Found]:
+    def _codes_of(self, what: str, rows: Sequence[int]) -> NDArray[np.floating]:
+        """Codes of pictures; `what` is the field that asks for them."""
+        for row in rows:
+            if row not in self._place_of_row:
+                raise InputError(f"{what}={row} is no picture of {self.name}")
+        codes: NDArray[np.floating] = self._gallery.codes[[self._place_of_row[r] for r in rows]]
+        return codes
+
+    def _nearest(
+        self,
+        code: NDArray[np.floating],
+        k: int,
+        marks: Marks,
+        without: Sequence[int] = (),
+    ) -> list[Found]:
+        if marks != NO_MARKS:
+            liked, disliked = (
+                self._codes_of(what, rows) for what, rows in marks._asdict().items()
+            )
+            code = moved_query(code, liked, disliked, metric=self._gallery.metric)
         if not code.any():
             return []
-        (places,), (similarities,) = self._gallery.nearest(code, k)
-        return [
+        left_out = {*marks.disliked, *without}
+        (places,), (similarities,) = self._gallery.nearest(code[None], k + len(left_out))
+        found = [
             Found(int(self._rows[place]), float(similarity))
             for place, similarity in zip(places, similarities, strict=True)
             if np.isfinite(similarity)
         ]
+        return [match for match in found if match.row not in left_out][:k]
 
 
 def codes_of_training(workspace: Workspace, lineage: Lineage) -> Artifact | None:

@@ -17,7 +17,7 @@ from deployments.web.requests import wants_page
 BROKEN = "Something went wrong; the server's log says what."
 HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; "
+        "default-src 'none'; img-src 'self' blob:; style-src 'self'; script-src 'self'; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Cross-Origin-Opener-Policy": "same-origin",

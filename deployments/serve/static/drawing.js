@@ -86,10 +86,11 @@ function paint(context, strokes, place, line) {
 class Drawing {
   constructor(canvas, changed) {
     this.canvas = canvas;
-    this.changed = changed; // (finished) => told of every change
+    this.changed = changed; // (finished) => told of every change, and of strokes as they grow
     this.look = { width: 256, height: 256, line: 0.02, extent: 0.8, centre: [0.5, 0.5] };
     this.state = { strokes: [], base: null };
     this.past = [];
+    this.future = []; // what was undone
     this.tool = "pen";
     this.current = null; // the stroke under the pen
     this.pointer = null;
@@ -126,19 +127,36 @@ class Drawing {
     this.draw();
   }
 
+  /* True while a pen or an eraser is down. */
+  get isActive() {
+    return this.current !== null || this.before !== null;
+  }
+
   /* Take a new state; what was can be had again. */
   set(state) {
     this.past.push(this.state);
-    this.state = state;
-    this.draw();
-    this.changed(true);
+    this.future = [];
+    this.take(state);
   }
 
   undo() {
-    if (!this.past.length) return;
+    this.step(this.past, this.future);
+  }
+
+  redo() {
+    this.step(this.future, this.past);
+  }
+
+  step(from, to) {
+    if (!from.length) return;
     this.current = null;
     this.before = null;
-    this.state = this.past.pop();
+    to.push(this.state);
+    this.take(from.pop());
+  }
+
+  take(state) {
+    this.state = state;
     this.draw();
     this.changed(true);
   }
@@ -172,6 +190,7 @@ class Drawing {
     const coalesced = event.getCoalescedEvents ? event.getCoalescedEvents() : [];
     for (const each of coalesced.length ? coalesced : [event]) this.extend(this.point(each));
     this.draw();
+    this.changed(false);
   }
 
   up(event) {
@@ -208,7 +227,8 @@ class Drawing {
         state.strokes.length === before.strokes.length &&
         state.strokes.every((stroke, i) => stroke === before.strokes[i]);
       this.state = before;
-      if (!same) this.set(state);
+      if (same) this.changed(false);
+      else this.set(state);
     } else if (this.current) {
       const stroke = densified(this.current);
       this.current = null;
@@ -243,6 +263,7 @@ class Drawing {
     };
     this.extend(this.cursor);
     this.draw();
+    this.changed(false);
     return "";
   }
 
@@ -308,7 +329,8 @@ class Drawing {
     canvas.width = width;
     canvas.height = height;
     const context = canvas.getContext("2d");
-    const { strokes, base } = this.state;
+    const { base } = this.state;
+    const strokes = this.current ? [...this.state.strokes, this.current] : this.state.strokes;
     if (base || !strokes.length) {
       this.paintOn(context, width, height, strokes);
       return;

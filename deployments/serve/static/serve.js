@@ -1,49 +1,74 @@
 "use strict";
 
-const byId = (id) => document.getElementById(id);
-const root = document.documentElement.dataset.root; // prefix of a reverse proxy
 const PAUSE = 150; // ms after the last stroke
+const LIVE = 350; // ms of a stroke after which what there is of it is searched by
 const N_EXAMPLES = 8;
-const MOST_TRIES = 4;
-const LARGEST_FILE = 6 * 2 ** 20;
 
 let models = [];
 let model = null;
 let firstExample = 0;
 let timer = null;
+let liveTimer = null;
 let last = 0; // number of the latest search; answers to others are not shown
 let underWay = null;
-let byKeyboard = false; // whether what was pressed goes away with the old results
+let fetching = 0; // pictures that are on their way to be searched by
+let latest = []; // matches that are shown
+let marks = { liked: new Set(), disliked: new Set() };
+let markedBase = null; // what the marks are about
+let lastKind = "[]"; // of query: another one is a step to go back from
+let restoring = false;
+const titles = new Map(); // by row of the model's gallery
+const uploads = new Map(); // by number: they are in no address
 
 const drawing = new Drawing(byId("canvas"), (finished) => {
   clearTimeout(timer);
+  timer = null;
+  const { strokes, base } = drawing.state;
+  if (finished && (drawing.isEmpty || base !== markedBase)) {
+    marks = { liked: new Set(), disliked: new Set() };
+    markedBase = base;
+    showMarks();
+  }
   byId("hint").hidden = !drawing.isEmpty || drawing.current !== null;
   byId("undo").disabled = drawing.past.length === 0;
+  byId("redo").disabled = drawing.future.length === 0;
   byId("clear").disabled = drawing.isEmpty;
-  const { strokes, base } = drawing.state;
+  byId("link").disabled = drawing.isEmpty || Boolean(base && base.file);
   byId("photo-line").hidden = !base || !base.file || strokes.length > 0;
   if (finished) timer = setTimeout(search, PAUSE);
+  else if (drawing.isActive && liveTimer === null && underWay === null) {
+    liveTimer = setTimeout(() => {
+      liveTimer = null;
+      if (drawing.isActive && underWay === null) search({ isLive: true });
+    }, LIVE);
+  }
+  settle();
 });
 
-function say(text) {
-  byId("status").textContent = text;
-}
-
-function fail(text) {
-  byId("error").textContent = text;
+/* Say whether more is to come. */
+function settle() {
+  const isBusy = drawing.isActive || timer !== null || underWay !== null || fetching > 0;
+  byId("results").setAttribute("aria-busy", String(isBusy));
 }
 
 function percent(share) {
   return `${Math.round(100 * share)} %`;
 }
 
+function thumbnailOf(row) {
+  return `${root}/pictures/${model.key}/image/${row}`;
+}
+
 /* What to ask for, or null for nothing. */
 function query() {
   const { strokes, base } = drawing.state;
   drawing.render(byId("seen"));
-  if (drawing.isEmpty) return null;
+  if (drawing.isEmpty && !drawing.current) return null;
   const asked = { model: model.name };
-  if (base && !strokes.length) {
+  for (const [kind, rows] of Object.entries(marks)) {
+    if (rows.size) Object.assign(asked, { [kind]: [...rows], key: model.key });
+  }
+  if (base && !strokes.length && !drawing.current) {
     if (base.file) return { ...asked, picture: base.file, photo: byId("photo").checked };
     // Rows mean something in their own gallery alone; elsewhere it is a picture.
     if (base.rows.key === model.key) return { ...asked, ...base.rows };
@@ -51,57 +76,90 @@ function query() {
   return { ...asked, picture: byId("seen").toDataURL("image/png") };
 }
 
-async function search() {
+/* Keep the query in the address, as a step to go back from or in place of the last one. */
+function remember(isStep) {
+  const { state, height } = drawing;
+  const { name, key } = model;
+  const upload = state.base && state.base.upload;
+  const shown = largeMatch && largeMatch.row;
+  const hash = encodeQuery({ model: name, key, state, marks, shown, upload }, height);
+  if (hash === location.hash) return;
+  history[isStep ? "pushState" : "replaceState"](null, "", hash || location.pathname + location.search);
+}
+
+function kindOfQuery() {
+  const { strokes, base } = drawing.state;
+  const of = base && (base.rows || base.upload);
+  const rows = Object.values(marks).map((each) => [...each]);
+  return JSON.stringify([of, strokes.length > 0, rows, model.name]);
+}
+
+function rememberQuery() {
+  const kind = kindOfQuery();
+  remember(kind !== lastKind && largeMatch === null);
+  lastKind = kind;
+}
+
+function posted(asked, signal) {
+  return {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Accept: "application/json" },
+    body: JSON.stringify(asked),
+    signal,
+  };
+}
+
+async function search({ isLive = false } = {}) {
   clearTimeout(timer);
+  clearTimeout(liveTimer);
+  timer = liveTimer = null;
   if (underWay) underWay.abort();
+  underWay = null;
   last += 1;
   const number = last;
-  fail("");
-  if (!model) return;
-  const asked = query();
-  if (asked === null) {
-    byId("matches").replaceChildren();
-    byId("results").setAttribute("aria-busy", "false");
-    say("");
+  const isLatest = () => number === last;
+  if (!isLive) fail("");
+  const asked = model && query();
+  if (model && !isLive) rememberQuery();
+  if (!asked) {
+    showNothing();
+    settle();
     return;
   }
   underWay = new AbortController();
-  byId("results").setAttribute("aria-busy", "true");
+  const { signal } = underWay;
+  settle();
   try {
-    const found = await ask(asked, underWay.signal, () => number === last);
-    if (found && number === last) await show(found);
+    const work = () => ask(asked, signal, isLatest, isLive);
+    const found = await (isLive ? work() : noticingSlowness(work, isLatest));
+    if (found && isLatest()) await show(found, isLive);
   } catch (error) {
-    if (error.name !== "AbortError" && number === last) {
-      fail("The server does not answer. Is it running? Draw on to try again.");
-    }
+    if (error.name !== "AbortError") throw error;
   } finally {
-    if (number === last) byId("results").setAttribute("aria-busy", "false");
+    if (isLatest()) underWay = null;
+    settle();
   }
 }
 
-/* Ask until there is an answer; a busy server is asked again. */
-async function ask(asked, signal, isLatest) {
+/* Ask until there is an answer; a busy server is asked again, except for half a stroke. */
+async function ask(asked, signal, isLatest, isLive) {
   for (let tried = 1; ; tried += 1) {
-    const response = await fetch(`${root}/api/search`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", Accept: "application/json" },
-      body: JSON.stringify(asked),
-      signal,
-    });
+    const response = await reach(`${root}/api/search`, posted(asked, signal), isLatest);
     const isJson = (response.headers.get("content-type") || "").startsWith("application/json");
     const found = isJson ? await response.json() : { error: await response.text() };
     if (response.ok) return found;
+    if (!isLatest() || isLive) return null;
     if (response.status === 409) {
-      await load(); // trained or indexed anew
+      await load(); // trained or indexed anew: rows of before mean nothing
+      marks = { liked: new Set(), disliked: new Set() };
+      showMarks();
       if (isLatest()) search();
       return null;
     }
     if (response.status !== 503 || tried === MOST_TRIES) {
-      if (isLatest()) {
-        byId("matches").replaceChildren();
-        say("");
-        fail(found.error);
-      }
+      showNothing();
+      byId("empty").hidden = true;
+      fail(found.error);
       return null;
     }
     const seconds = Number(response.headers.get("retry-after")) || 1;
@@ -110,12 +168,22 @@ async function ask(asked, signal, isLatest) {
   }
 }
 
-async function show(found) {
+function showNothing() {
+  latest = [];
+  byId("matches").replaceChildren();
+  byId("empty").hidden = false;
+  say("");
+}
+
+async function show(found, isLive) {
   if (found.key !== model.key) await load(); // trained or indexed anew
   const [first] = found.matches;
-  const list = byId("matches");
-  list.classList.toggle("far", found.close === false);
-  list.replaceChildren(...found.matches.map((match) => card(match, found.key)));
+  latest = found.matches.map((match) => ({ ...match, key: found.key }));
+  for (const { row, title } of latest) titles.set(row, title);
+  byId("empty").hidden = true;
+  showMatches(found.matches, found.key, found.close === false);
+  refreshLarge();
+  if (isLive) return; // nothing is said until the pen is up
   if (!first) say(found.reason);
   else if (found.close === false) {
     const { right_kept, n_unknown } = model.closeness;
@@ -131,81 +199,123 @@ async function show(found) {
     const n = found.matches.length;
     say(`${n} nearest pictures. The first: ${first.title}, similarity ${first.similarity.toFixed(3)}.`);
   }
-  if (byKeyboard && !document.activeElement.closest("main")) byId("status").focus();
-  byKeyboard = false;
 }
 
-function element(name, properties, ...children) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
+function refreshCards() {
+  for (const card of byId("matches").children) {
+    fillCard(card, card.match, byId("matches").classList.contains("far"));
+  }
 }
 
-function card(match, key) {
-  const score = match.similarity.toFixed(3);
-  const image = element("img", {
-    src: match.thumbnail,
-    alt: `Number ${match.rank}: ${match.title}`,
-    width: 256,
-    height: 256,
-  });
-  const link = element(
-    "a",
-    { href: match.original, target: "_blank", rel: "noopener", title: `${match.name}: open the original` },
-    image,
-  );
-  const like = element("button", { type: "button", className: "like", textContent: "More like this" });
-  const caption = element(
-    "div",
-    { className: "caption" },
-    element("span", { className: "label", textContent: match.title, title: match.title }),
-    like,
-    element("span", { className: "score", textContent: score, title: "similarity" }),
-  );
-  like.setAttribute("aria-label", `More like number ${match.rank}, ${match.title}`);
-  like.addEventListener("click", () => {
-    byKeyboard = true;
-    take(match.original, { image: match.row, key });
-  });
-  return element("li", {}, link, caption);
+/* Move the query towards a picture or away from it, or no longer. */
+function mark(kind, { row, title }) {
+  const other = kind === "liked" ? "disliked" : "liked";
+  if (title) titles.set(row, title);
+  if (!marks[kind].delete(row)) marks[kind].add(row);
+  marks[other].delete(row);
+  showMarks();
+  refreshCards();
+  refreshLarge();
+  search();
+}
+
+/* A picture of the model's, as what is searched by. */
+async function baseOf(address, rows) {
+  fetching += 1;
+  settle();
+  try {
+    const response = await reach(address, {}, () => true);
+    if (!response.ok) throw new Error(response.statusText);
+    return { picture: await createImageBitmap(await response.blob()), rows };
+  } finally {
+    fetching -= 1;
+    settle();
+  }
 }
 
 /* Make a picture of the model's what is searched by. */
 async function take(address, rows) {
   fail("");
   try {
-    const response = await fetch(address);
-    if (!response.ok) throw new Error(response.statusText);
-    const picture = await createImageBitmap(await response.blob());
-    drawing.set({ strokes: [], base: { picture, rows } });
+    drawing.set({ strokes: [], base: await baseOf(address, rows) });
     search();
   } catch (error) {
-    fail("The picture cannot be had; search again.");
+    fail("The picture is not there any more; search again.");
   }
 }
 
 /* Make a file what is searched by. */
-async function open(file) {
+async function open(file, isPhoto = false) {
   if (!file) return;
   fail("");
-  if (file.size > LARGEST_FILE) {
-    fail(`${file.name} is larger than ${LARGEST_FILE / 2 ** 20} MiB; reduce it.`);
-    return;
-  }
-  const picture = await createImageBitmap(file).catch(() => null);
+  const picture = await pictureOf(file);
   if (picture === null) {
-    fail(`${file.name || "What was pasted"} is no picture that this browser can show.`);
+    const what = file.name || "What was pasted";
+    fail(`${what} is no picture that this browser can show. Save it as PNG or JPEG.`);
     return;
   }
-  const reader = new FileReader();
-  reader.addEventListener("load", () => {
-    const content = reader.result.slice(reader.result.indexOf(",") + 1);
-    byId("photo").checked = false;
-    drawing.set({ strokes: [], base: { picture, file: content } });
-    search();
-  });
-  reader.readAsDataURL(file);
+  byId("photo").checked = isPhoto;
+  const upload = uploads.size + 1;
+  const base = { picture, file: await contentOf(file, picture), upload };
+  uploads.set(upload, base);
+  drawing.set({ strokes: [], base });
+  search();
 }
+
+/* Search by what an address says. */
+async function restore() {
+  closeLarge();
+  const { model: named } = decodeQuery(location.hash, 1);
+  if (named && named !== model.name && models.some((one) => one.name === named)) choose(named);
+  const asked = decodeQuery(location.hash, drawing.height);
+  const { key } = model;
+  let { shown } = asked;
+  let problem = "";
+  let base = null;
+  if (asked.key && !key.startsWith(asked.key)) {
+    // Strokes mean the same to any model; rows do not.
+    if (asked.image !== null || asked.example !== null || asked.marks.liked.size || asked.marks.disliked.size) {
+      problem = "The pictures that this address names were replaced since it was made.";
+    }
+    Object.assign(asked, { image: null, example: null });
+    asked.marks = { liked: new Set(), disliked: new Set() };
+    shown = null;
+  }
+  try {
+    if (asked.image !== null) {
+      base = await baseOf(`${root}/originals/${key}/image/${asked.image}`, { image: asked.image, key });
+    } else if (asked.example !== null) {
+      base = await baseOf(`${root}/originals/${key}/sketch/${asked.example}`, { example: asked.example, key });
+    } else if (asked.upload !== null) {
+      base = uploads.get(asked.upload) || null;
+      if (base === null) problem = "An uploaded picture is in no address; upload it again.";
+    }
+  } catch (error) {
+    problem = "The picture that this address names is not there.";
+  }
+  markedBase = base;
+  marks = asked.marks;
+  drawing.set({ strokes: asked.strokes, base });
+  lastKind = kindOfQuery();
+  showMarks();
+  await search();
+  if (problem) fail(problem);
+  const match = latest.find((one) => one.row === shown);
+  if (match) {
+    showLarge(match);
+    byId("large").showModal();
+    pushed = false;
+    remember(false);
+  }
+}
+
+window.addEventListener("popstate", () => {
+  if (restoring) {
+    // A picture was closed; the query may have moved meanwhile.
+    restoring = false;
+    remember(false);
+  } else restore();
+});
 
 /* What close means for a model, in words. */
 function aboutClose({ threshold, right_kept, wrong_refused, n_wrong, n_unknown }) {
@@ -226,8 +336,10 @@ function choose(name) {
   model = models.find((one) => one.name === name) || models[0];
   byId("model").value = model.name;
   drawing.setLook(model.look);
+  titles.clear();
   firstExample = 0;
   showExamples();
+  showFavourites();
   byId("about-close").textContent = aboutClose(model.closeness);
 }
 
@@ -248,7 +360,8 @@ function showExamples() {
 }
 
 async function load() {
-  const response = await fetch(`${root}/api/models`, { headers: { Accept: "application/json" } });
+  const options = { headers: { Accept: "application/json" } };
+  const response = await reach(`${root}/api/models`, options, () => true);
   if (!response.ok) throw new Error(response.statusText);
   ({ models } = await response.json());
   choose(model ? model.name : byId("model").value);
@@ -262,18 +375,32 @@ function setTool(tool) {
 byId("pen").addEventListener("click", () => setTool("pen"));
 byId("eraser").addEventListener("click", () => setTool("eraser"));
 byId("undo").addEventListener("click", () => drawing.undo());
+byId("redo").addEventListener("click", () => drawing.redo());
 byId("clear").addEventListener("click", () => drawing.clear());
+byId("link").addEventListener("click", async () => {
+  remember(false);
+  try {
+    await navigator.clipboard.writeText(location.href);
+    say("The link to this search is copied.");
+  } catch {
+    say("Copy the address of this page: it holds this search.");
+  }
+});
 byId("others").addEventListener("click", () => {
   firstExample = (firstExample + N_EXAMPLES) % model.examples.length;
   showExamples();
 });
-byId("file").addEventListener("change", (event) => {
-  open(event.target.files[0]);
-  event.target.value = "";
-});
-byId("photo").addEventListener("change", search);
+for (const id of ["file", "camera"]) {
+  byId(id).addEventListener("change", (event) => {
+    open(event.target.files[0], id === "camera");
+    event.target.value = "";
+  });
+}
+byId("photo").addEventListener("change", () => search());
 byId("model").addEventListener("change", (event) => {
   choose(event.target.value);
+  marks = { liked: new Set(), disliked: new Set() };
+  showMarks();
   search();
 });
 
@@ -294,12 +421,23 @@ document.addEventListener("drop", (event) => {
   open(event.dataTransfer.files[0]);
 });
 
-const keys = { p: "pen", e: "eraser", u: "undo", Delete: "clear" };
+const keys = { p: "pen", e: "eraser", u: "undo", r: "redo", Delete: "clear" };
+
+/* The button that a key stands for, if any. */
+function buttonOf(event) {
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (event.altKey) return undefined;
+  if (event.ctrlKey || event.metaKey) {
+    if (key === "z") return event.shiftKey ? "redo" : "undo";
+    return key === "y" && !event.shiftKey ? "redo" : undefined;
+  }
+  return event.shiftKey ? undefined : keys[key];
+}
+
 document.addEventListener("keydown", (event) => {
-  const undoing = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z";
-  if (event.altKey || ((event.ctrlKey || event.metaKey) && !undoing)) return;
-  if (event.target.closest("select, input")) return;
-  if (event.target === byId("canvas") && !undoing) {
+  if (largeMatch !== null || event.target.closest("select, input")) return;
+  const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
+  if (event.target === byId("canvas") && isPlain) {
     const said = drawing.key(event);
     if (said !== null) {
       event.preventDefault();
@@ -307,10 +445,12 @@ document.addEventListener("keydown", (event) => {
       return;
     }
   }
-  const id = undoing ? "undo" : keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-  if (!id || event.repeat || (event.shiftKey && !undoing)) return;
+  const id = buttonOf(event);
+  if (!id) return;
   event.preventDefault();
-  byId(id).click();
+  if (!event.repeat || id === "undo" || id === "redo") byId(id).click();
 });
 
-load().catch(() => fail("The server does not answer. Is it running? Then load the page again."));
+load()
+  .then(() => (location.hash ? restore() : null))
+  .catch(() => fail("The server does not know what it serves; its log says why."));

@@ -97,6 +97,28 @@ class TestSearching:
             assert row not in [m["row"] for m in answer["matches"]]
             assert answer["close"] is None
 
+    def test_a_query_moves_towards_what_is_liked_and_away_from_what_is_not(
+        self, search_page, model, live
+    ):
+        row = live.get(None).examples[0]
+        sketch, images = (
+            codes / np.linalg.norm(codes, axis=1, keepdims=True)
+            for codes in (
+                model.codes.array("sketch_codes")[[row]],
+                model.codes.array("image_codes"),
+            )
+        )
+        sent = {"example": row, "liked": [3, 40], "disliked": [17], "k": 59}
+        answer = search_page.post("/api/search", json=sent).json()
+        moved = sketch[0] + 0.75 * images[[3, 40]].mean(axis=0) - 0.25 * images[17]
+        cosines = np.delete(images @ (moved / np.linalg.norm(moved)), 17)
+        found = [m["similarity"] for m in answer["matches"]]
+        assert found == pytest.approx(np.sort(cosines)[::-1], abs=1e-6)
+        assert 17 not in [m["row"] for m in answer["matches"]]
+        assert (answer["close"], answer["threshold"]) == (None, None)
+        refused = search_page.post("/api/search", json=sent | {"liked": [17]}, status=422).json()
+        assert "row 17 is both liked and disliked" in refused["error"]
+
     def test_pictures_are_served_by_row(self, search_page, model):
         match = search_page.post("/api/search", json={"image": 5, "k": 1}).json()["matches"][0]
         path = model.pictures.root / match["name"]

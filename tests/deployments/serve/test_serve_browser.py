@@ -70,11 +70,14 @@ def circle(x: float, y: float, radius: float) -> list[Point]:
 
 
 def searched(page: Any, act: Callable[[], None]) -> dict[str, Any]:
-    """Do something that searches; what the page sent and was answered."""
-    with page.expect_response("**/api/search") as waited:
+    """Do something that searches; what the page sent last, and was answered."""
+    answered: list[Any] = []
+    page.on("response", heard := lambda response: answered.append(response))
+    with page.expect_response("**/api/search"):
         act()
     page.wait_for_selector(IDLE)
-    response = waited.value
+    page.remove_listener("response", heard)
+    response = [one for one in answered if one.url.endswith("/api/search")][-1]
     assert response.status == 200
     return {"sent": response.request.post_data_json, "answer": response.json()}
 
@@ -142,29 +145,136 @@ def test_undo_clear_and_eraser(page):
     assert page.is_hidden("#hint")
 
 
-def test_examples_and_more_like_this(page, live):
+def test_redo_does_again_what_undo_took_back(page):
+    first = searched(page, lambda: draw(page, circle(0.4, 0.4, 0.2)))
+    second = searched(page, lambda: draw(page, [(0.1, 0.1), (0.9, 0.9)]))
+    assert page.locator("#redo").is_disabled()
+    assert searched(page, lambda: page.keyboard.press("Control+z"))["sent"] == first["sent"]
+    assert searched(page, lambda: page.keyboard.press("Control+Shift+Z"))["sent"] == second["sent"]
+    searched(page, page.locator("#undo").click)
+    assert searched(page, lambda: page.keyboard.press("Control+y"))["sent"] == second["sent"]
+    searched(page, page.locator("#undo").click)
+    searched(page, lambda: draw(page, [(0.9, 0.1), (0.1, 0.9)]))
+    assert page.locator("#redo").is_disabled()
+
+
+def test_results_settle_while_a_stroke_is_drawn(page):
+    searched(page, lambda: draw(page, circle(0.5, 0.5, 0.3)))
+    said = page.inner_text("#status")
+    page.evaluate("document.querySelectorAll('#matches li').forEach((one) => { one.old = true; })")
+    box = page.locator("#canvas").bounding_box()
+    page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.2 * box["height"])
+    with page.expect_response("**/api/search"):
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.4 * box["height"], steps=5)
+    page.wait_for_selector(BUSY)  # the pen is down
+    assert page.inner_text("#status") == said
+    page.mouse.up()
+    page.wait_for_selector(IDLE)
+    shown = page.evaluate("latest.map((match) => match.row)")
+    cards = "[...document.querySelectorAll('#matches li')]"
+    assert page.evaluate(cards + ".map((one) => one.match.row)") == shown
+    # Pictures that stay are not made anew.
+    assert page.evaluate(cards + ".filter((one) => one.old).length") > 0
+
+
+def test_an_example_is_a_picture_once_it_is_drawn_on(page, live):
     found = searched(page, page.locator("#examples button").nth(2).click)
     assert found["sent"]["example"] == live.get(None).examples[2]
-    more = searched(page, page.locator(".like").nth(1).click)
-    assert more["sent"]["image"] == found["answer"]["matches"][1]["row"]
     # What is of a gallery that was replaced meanwhile is searched by as a picture.
     page.evaluate("model.key = 'another'")
     again = searched(page, lambda: page.evaluate("search()"))
     assert again["sent"]["picture"].startswith("data:image/png;base64,")
-    # An example can be drawn on; it is a picture then.
     drawn = searched(page, lambda: draw(page, [(0.1, 0.1), (0.9, 0.2)]))
     assert drawn["sent"]["picture"].startswith("data:image/png;base64,")
     page.locator("#others").click()
     assert page.locator("#examples button").count() == 8
 
 
-def test_a_click_opens_the_original(page):
-    found = searched(page, page.locator("#examples button").first.click)
+def test_more_like_this_and_not_like_this_move_the_query(page):
+    found = searched(page, page.locator("#examples button").nth(2).click)
+    rows = [match["row"] for match in found["answer"]["matches"]]
+    moved = searched(page, page.locator(".like").nth(5).click)
+    assert moved["sent"] == found["sent"] | {"liked": [rows[5]], "key": found["answer"]["key"]}
+    (place,) = [m["rank"] for m in moved["answer"]["matches"] if m["row"] == rows[5]]
+    assert place < 6
+    liked = page.locator(".like[aria-pressed=true]")
+    assert liked.get_attribute("aria-label").startswith(f"More like number {place},")
+    away = searched(page, page.locator(".unlike").nth(23).click)
+    assert len(away["sent"]["disliked"]) == 1
+    assert page.locator(".chip").count() == 2
+    assert searched(page, page.locator(".chip").nth(1).click)["sent"] == moved["sent"]
+    # A new drawing is about something else.
+    searched(page, page.locator("#examples button").nth(3).click)
+    assert page.locator(".chip").count() == 0
+
+
+def test_a_picture_is_opened_large(page):
+    found = searched(page, page.locator("#examples button").first.click)["answer"]["matches"]
+    page.locator("#matches a").first.click()
+    page.wait_for_selector("#neighbours img")
+    assert page.inner_text("#large-title") == found[0]["title"]
+    assert found[0]["name"] in page.inner_text("#large-facts")
+    page.wait_for_selector(f"#large-image[src='{found[0]['original']}']")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#large-title") == found[1]["title"]
     with page.context.expect_page() as waited:
-        page.locator("#matches a").first.click()
-    waited.value.wait_for_url("**" + found["answer"]["matches"][0]["original"])
-    width = "async (image) => { await image.decode(); return image.naturalWidth; }"
-    assert waited.value.locator("img").evaluate(width) == 40
+        page.locator("#large-open").click()
+    waited.value.wait_for_url("**" + found[1]["original"])
+    page.keyboard.press("Escape")
+    assert page.is_hidden("#large")
+    page.locator("#matches a").nth(1).click()
+    page.go_back()
+    assert page.is_hidden("#large")
+    assert page.locator("#matches li").count() == 24
+    page.locator("#matches a").nth(1).click()
+    more = searched(page, page.locator("#large-by").click)
+    assert more["sent"]["image"] == found[1]["row"]
+    assert page.is_hidden("#large")
+
+
+def test_back_stays_on_the_page_and_an_address_holds_the_query(page, chromium):
+    drawn = searched(page, lambda: draw(page, circle(0.5, 0.5, 0.3)))
+    searched(page, lambda: draw(page, [(0.1, 0.5), (0.9, 0.5)]))
+    rows = [match["row"] for match in drawn["answer"]["matches"]]
+    searched(page, page.locator(".like").nth(3).click)
+    linked = page.url
+    example = searched(page, page.locator("#examples button").first.click)
+    back = searched(page, page.go_back)
+    assert len(back["sent"]["liked"]) == 1
+    before = searched(page, page.go_back)
+    assert "liked" not in before["sent"]
+    assert page.evaluate("drawing.state.strokes.length") == 2
+    page.go_back()
+    page.wait_for_selector(EMPTY, state="attached")
+    for _ in range(2):
+        searched(page, page.go_forward)
+    assert searched(page, page.go_forward)["sent"] == example["sent"]
+    with opened(chromium, "desktop") as other:
+        found = searched(other, lambda: other.goto(linked))
+        assert other.evaluate("drawing.state.strokes.length") == 2
+        assert found["sent"]["liked"] == back["sent"]["liked"]
+        overlap = {match["row"] for match in found["answer"]["matches"][:5]} & set(rows)
+        assert overlap
+        replaced = linked.replace("key=", "key=0")
+        other.goto("about:blank")
+        found = searched(other, lambda: other.goto(replaced))
+        assert "liked" not in found["sent"]
+        assert "were replaced since it was made" in other.inner_text("#error")
+
+
+def test_favourites_are_kept_in_the_browser(page):
+    found = searched(page, page.locator("#examples button").first.click)["answer"]["matches"]
+    assert page.is_hidden("#kept")
+    page.locator(".keep").nth(2).click()
+    assert page.locator(".keep[aria-pressed=true]").count() == 1
+    page.reload()
+    page.wait_for_selector("#favourites img")
+    page.locator("#favourites button").first.click()
+    assert page.inner_text("#large-title") == found[2]["title"]
+    page.locator("#large-keep").click()
+    page.locator("#large-close").click()
+    assert page.is_hidden("#kept")
 
 
 def test_a_picture_is_uploaded_pasted_or_refused(page, tmp_path):
@@ -189,6 +299,7 @@ def test_a_picture_is_uploaded_pasted_or_refused(page, tmp_path):
     content = uploaded["sent"]["picture"]
     pasted = searched(page, lambda: page.evaluate(paste, content))
     assert pasted["sent"] == uploaded["sent"]
+    assert page.locator("#link").is_disabled()
     searched(page, lambda: draw(page, [(0.1, 0.1), (0.4, 0.4)]))
     assert photo.is_hidden()
     assert pasted["answer"]["matches"] == uploaded["answer"]["matches"]
@@ -208,9 +319,12 @@ def test_keys_draw_and_choose(page):
     assert page.locator("#eraser").get_attribute("aria-pressed") == "true"
     page.keyboard.press("u")
     page.wait_for_selector(EMPTY, state="attached")
-    found = searched(page, page.locator("#examples button").first.click)
+    searched(page, page.locator("#examples button").first.click)
     page.locator(".like").first.focus()
     searched(page, lambda: page.keyboard.press("Enter"))
+    assert page.evaluate("document.activeElement.className") == "like"
+    page.locator(".unlike").first.focus()
+    searched(page, lambda: page.keyboard.press("Enter"))  # this picture goes
     assert page.evaluate("document.activeElement.id") == "status"
 
 
@@ -284,6 +398,54 @@ def test_a_busy_server_is_asked_again(page):
     assert page.inner_text("#error") == ""
 
 
+def test_a_server_that_is_away_is_asked_again(page):
+    tries = []
+
+    def away_twice(route: Any) -> None:
+        tries.append(route)
+        route.abort() if len(tries) < 3 else route.continue_()
+
+    page.route("**/api/search", away_twice)
+    draw(page, circle(0.5, 0.5, 0.3))
+    page.get_by_role("button", name="Try now").click()
+    page.wait_for_selector("#matches li")
+    assert len(tries) == 3
+    assert page.inner_text("#error") == ""
+
+
+def test_a_slow_answer_is_waited_for_and_seen(page):
+    held: list[Any] = []
+    page.route("**/api/search", lambda route: held.append(route))
+    page.evaluate(
+        "drawing.set({strokes: [densified([{x: 0, y: 0, p: 1}, {x: 1, y: 1, p: 1}])], base: null})"
+    )
+    page.wait_for_selector("#status:has-text('Still searching')")
+    held[0].continue_()
+    page.wait_for_selector("#matches li")
+    assert "nearest" in page.inner_text("#status")
+
+
+def test_svg_and_large_pictures_are_sent_as_the_browser_shows_them(page, tmp_path):
+    svg = tmp_path / "drawn.svg"
+    svg.write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20">'
+        '<circle cx="20" cy="10" r="8" fill="none" stroke="black"/></svg>'
+    )
+    sent = searched(page, lambda: page.set_input_files("#file", svg))["sent"]["picture"]
+    with Image.open(io.BytesIO(decode_base64(sent))) as image:
+        assert image.size == (1024, 512)
+        assert image.convert("L").getextrema() == (0, 255)
+    rng = np.random.default_rng(0)
+    large = tmp_path / "large.png"
+    noise = rng.integers(0, 255, (1500, 2500, 3), dtype=np.uint8)
+    large.write_bytes(saved(noise, compress_level=1))
+    assert large.stat().st_size > 6 * 2**20
+    sent = searched(page, lambda: page.set_input_files("#file", large))["sent"]["picture"]
+    with Image.open(io.BytesIO(decode_base64(sent))) as image:
+        assert image.size == (2048, 1229)
+    assert page.inner_text("#error") == ""
+
+
 def test_nothing_is_wider_than_the_screen_and_buttons_can_be_hit(page):
     searched(page, page.locator("#examples button").first.click)
     for summary in page.locator("summary").all():
@@ -331,6 +493,13 @@ def test_axe_finds_no_fault(screen, scheme, chromium, address, live, tmp_path, m
         searched(page, page.locator("#examples button").first.click)
         assert page.inner_text("#status").startswith("Nothing close.")
         look("nothing close")
+        searched(page, page.locator(".like").first.click)
+        page.locator(".keep").nth(1).click()
+        look("moved by a picture, another one kept")
+        page.locator("#matches a").first.click()
+        page.wait_for_selector("#neighbours img")
+        look("a picture large")
+        page.keyboard.press("Escape")
         good, bad = tmp_path / "drawn.png", tmp_path / "bad.png"
         good.write_bytes(saved(np.eye(40, dtype=np.uint8) * 255))
         bad.write_bytes(b"no picture")

@@ -31,7 +31,8 @@ SEARCH = "/api/search"
 # Which names and rows there are, and what is a picture, no description can say.
 UNKNOWN = (
     r"model='.*' must be one of shapes|.* as base64 .*|the picture is none of PNG, .*|"
-    r"image=\d+ is no picture of .*|example=\d+ is none of the example sketches .*"
+    r"(image|liked|disliked)=\d+ is no picture of .*|.*row \d+ is both .*|"
+    r"example=\d+ is none of the example sketches .*"
 )
 
 
