@@ -57,8 +57,8 @@ async function contentOf(file, picture) {
   } else {
     const scale = Math.min(1, REDUCED / Math.max(width, height));
     const canvas = onWhite(picture, width, height, scale);
-    const isPhoto = file.type === "image/jpeg" || width * height > MOST_PIXELS;
-    address = canvas.toDataURL(isPhoto ? "image/jpeg" : "image/png", 0.92);
+    address = canvas.toDataURL("image/png");
+    if (address.length > (4 / 3) * LARGEST_FILE) address = canvas.toDataURL("image/jpeg", 0.92);
   }
   return address.slice(address.indexOf(",") + 1);
 }
