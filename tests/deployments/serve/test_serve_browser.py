@@ -55,6 +55,7 @@ def page(request, chromium, address) -> Iterator[Any]:
 
 def draw(page: Any, points: list[Point]) -> None:
     """Draw a stroke; points are shares of the drawing area."""
+    page.locator("#canvas").scroll_into_view_if_needed()
     box = page.locator("#canvas").bounding_box()
     at = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in points]
     page.mouse.move(*at[0])
