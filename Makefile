@@ -14,8 +14,8 @@ help: ## say what can be made
 demo: $(VENV)/.installed-demo ## install, run the chain on the embedded data, say where the report is
 	$(BIN)/cppcl run emoji --workspace .cppcl
 
-test: $(VENV)/.installed-dev ## install, then check import rules, tests and coverage
-	$(BIN)/lint-imports
+test: $(VENV)/.installed-dev ## install, then run the tests, import rules among them, with coverage
+	OMP_NUM_THREADS=1 $(BIN)/python tests/compile_kernels.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal \
 		--cov=cppcl --cov=storage --cov-fail-under=98
 

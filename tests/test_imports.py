@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 
 import grimp
@@ -96,23 +97,18 @@ def test_an_import_circle_is_found() -> None:
 def test_a_forbidden_import_breaks_a_contract(
     source: str,
     target: str,
+    graph: grimp.ImportGraph,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from importlinter.application import use_cases
-
-    build = use_cases._build_graph
-
-    def with_import(*args: object, **kwargs: object) -> grimp.ImportGraph:
-        graph = build(*args, **kwargs)
-        if target not in graph.modules:
-            graph.add_module(target, is_squashed=True)
-        graph.add_import(
-            importer=source, imported=target, line_number=1, line_contents=f"import {target}"
-        )
-        return graph
-
-    monkeypatch.setattr(use_cases, "_build_graph", with_import)
+    changed = deepcopy(graph)
+    if target not in changed.modules:
+        changed.add_module(target, is_squashed=True)
+    changed.add_import(
+        importer=source, imported=target, line_number=1, line_contents=f"import {target}"
+    )
+    build = "importlinter.application.use_cases._build_graph"
+    monkeypatch.setattr(build, lambda *args, **kwargs: changed)
     monkeypatch.chdir(ROOT)
     assert cli.lint_imports(config_filename="pyproject.toml", no_cache=True) == 1
     assert "BROKEN" in capsys.readouterr().out

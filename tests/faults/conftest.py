@@ -8,8 +8,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,16 @@ class SlowExtraction:
 
     file: Path
     slow: dict[str, Any]
-    expected: Artifact | None = None
+    extracting_here: Callable[[], AbstractContextManager[list[str]]]
     n_blocks: int = 24
+
+    @cached_property
+    def expected(self) -> Artifact:
+        """What it makes, here and without Dask."""
+        with self.extracting_here() as decoded:
+            artifact = self.extract(Workspace(self.file.parent / "expected"))
+        assert len(decoded) == self.n_blocks
+        return artifact
 
     def extract(self, workspace: Workspace) -> Artifact:
         """Extract the sketches as the experiment does."""
@@ -62,7 +71,7 @@ class SlowExtraction:
 def slow_extraction(
     request, tmp_path_factory, draw_pictures, make_experiment, extracting_here
 ) -> SlowExtraction:
-    """24 sketches, a block each; the result was made in this process, without Dask."""
+    """24 sketches, a block each."""
     folder = tmp_path_factory.mktemp("slow")
     slow = SLOW | {"n_windows": getattr(request.module, "N_WINDOWS", SLOW["n_windows"])}
     shapes = draw_pictures(folder / "shapes", per_class=8)
@@ -75,11 +84,7 @@ def slow_extraction(
     )
     file = folder / "slow.yaml"
     file.write_text(yaml.safe_dump(configuration))
-    extraction = SlowExtraction(file, slow)
-    with extracting_here() as decoded:
-        extraction.expected = extraction.extract(Workspace(folder / "expected"))
-    assert len(decoded) == extraction.n_blocks
-    return extraction
+    return SlowExtraction(file, slow, extracting_here)
 
 
 @pytest.fixture

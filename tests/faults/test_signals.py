@@ -20,11 +20,10 @@ pytestmark = pytest.mark.flow
     ("number", "to_all", "code"),
     [
         (signal.SIGINT, True, 130),  # Ctrl-C in a terminal
-        (signal.SIGTERM, True, 143),  # timeout(1), systemd
         (signal.SIGTERM, False, 143),
         (signal.SIGKILL, False, -9),
     ],
-    ids=["Ctrl-C", "stop all", "stop", "kill"],
+    ids=["Ctrl-C", "stop", "kill"],
 )
 def test_a_run_that_is_stopped_leaves_no_process(number, to_all, code, slow_extraction, tmp_path):
     """With a server and workers of its own, as most users run it."""
