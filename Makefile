@@ -1,15 +1,19 @@
 # Needs Python 3.11, 3.12 or 3.13 and make; pip fetches the rest.
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+# A file of versions for pip: with constraints.txt the tested ones are installed.
+CONSTRAINTS ?=
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	$(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test lint docs bench constraints clean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
-		while IFS='|' read -r name what; do printf 'make %-6s %s\n' "$$name" "$$what"; done
+		while IFS='|' read -r name what; do printf 'make %-11s %s\n' "$$name" "$$what"; done
 	@echo 'VENV=$(VENV) is where it is installed.'
+	@echo 'CONSTRAINTS=constraints.txt installs the versions that were tested.'
 
 demo: $(VENV)/.installed-demo ## install, run the chain on the embedded data, say where the report is
 	$(BIN)/cppcl run emoji --workspace .cppcl
@@ -39,6 +43,9 @@ bench: $(VENV)/.installed-bench ## every benchmark, one after the other; the lea
 	for name in features descriptors curricula storage serve scaling; do \
 		echo "== $$name"; OMP_NUM_THREADS=1 $(BENCH) tests/benchmarks/bench_$$name.py; \
 	done
+
+constraints: $(VENV)/.installed-dev ## write constraints.txt: the versions that are installed here
+	$(BIN)/python .ci/constraints.py constraints.txt
 
 clean: ## remove caches and builds; the installation and the workspace .cppcl stay
 	rm -rf build dist *.egg-info .coverage htmlcov .pytest_cache .mypy_cache .ruff_cache \

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from inspect import signature
-from typing import Any, ClassVar, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
 from numpy.typing import NDArray
 
@@ -16,7 +16,13 @@ from cppcl.learning.composed_method import ComposedMethod
 from cppcl.learning.composition import COMPOSITION, read_composition
 from cppcl.learning.cprl import CPRL
 from cppcl.learning.estimator import check_option_names
+from cppcl.modality import Modality
 from cppcl.validation import Labels, suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cppcl.features import Extractor
 
 
 class Method(Protocol):
@@ -80,6 +86,26 @@ class Method(Protocol):
     @property
     def uses_gpu(self) -> bool:
         """True if these options ask for a GPU."""
+        ...
+
+    def departures(
+        self, dimensions: tuple[int, int], scores: Mapping[Modality, Extractor]
+    ) -> dict[str, str]:
+        """What it has otherwise than the publication that it is of, in a few words by aspect.
+
+        Parameters
+        ----------
+        dimensions : (int, int)
+            Columns of the features of sketches and of images.
+        scores : mapping
+            The extractor whose scores make the curriculum of a modality, where one is used.
+
+        Returns
+        -------
+        dict of str to str
+            `cppcl.learning.departures.PRINTED` where the publication has the same; empty where
+            nothing is said.
+        """
         ...
 
     def memory(self, n_sketches: int, n_images: int, dimensions: tuple[int, int]) -> int:

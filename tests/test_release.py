@@ -17,12 +17,14 @@ from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("cppcl", "storage", "tasks", "flows", "deployments")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 FILES = ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in", "CITATION.cff", "Makefile")
-MORE = ("CHANGELOG.md", "CONTRIBUTING.md")
+MORE = ("CHANGELOG.md", "CONTRIBUTING.md", "constraints.txt")
 NOT_IN_WHEELS = ("deployments/container", "deployments/systemd")
 
 
@@ -154,3 +156,18 @@ def test_the_citation_names_software_and_paper() -> None:
     assert [author["family-names"] for author in paper["authors"]] == [
         *("Xu", "Alameda-Pineda", "Song", "Ricci", "Sebe")
     ]
+
+
+def test_the_versions_that_were_tested_are_among_those_allowed():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    versions = dict(line.split("==") for line in lines if not line.startswith("#"))
+    extras = PROJECT["optional-dependencies"]
+    asked = [*PROJECT["dependencies"], *extras["demo"], *extras["dev"]]
+    needs = [Requirement(text) for text in asked]
+    wrong = [
+        str(need)
+        for need in needs
+        if need.name != "cppcl"
+        and not need.specifier.contains(versions[canonicalize_name(need.name)])
+    ]
+    assert wrong == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cppcl.curriculum.base import Curriculum
 from cppcl.errors import InputError
 from cppcl.learning.agreement import Agreement, agreement_memory
+from cppcl.learning.departures import TrainedCprl, departures
 from cppcl.learning.learner import Learner, training_memory
 from cppcl.learning.options import Coding, Graph, Initialization
 from cppcl.learning.preparation import CLASS_RIDGE, INSTANCE_RIDGE, Preparation
@@ -28,6 +29,9 @@ from cppcl.validation import Auto, Floating, Labels, check_number, check_number_
 
 MOST_ATOMS = 200
 """Atoms at most where the data settle how many."""
+
+if TYPE_CHECKING:
+    from cppcl.features import Extractor
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -178,6 +182,12 @@ class CPRL(Learner):
     def uses_gpu(self) -> bool:
         """True if codes and dictionaries are learned on a GPU."""
         return self.device != "cpu"
+
+    def departures(
+        self, dimensions: tuple[int, int], scores: Mapping[Modality, Extractor]
+    ) -> dict[str, str]:
+        """What it has otherwise than the paper (`cppcl.learning.departures.departures`)."""
+        return departures(TrainedCprl(self.options(), dimensions, scores))
 
     def memory(self, n_sketches: int, n_images: int, dimensions: tuple[int, int]) -> int:
         """Bytes that `fit` needs at most, for features and codes."""

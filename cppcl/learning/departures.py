@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cppcl.features import Extractor
 from cppcl.modality import Modality
+
+if TYPE_CHECKING:
+    from cppcl.features import Extractor
 
 PRINTED = "as printed"
 """What a cell says where nothing differs."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from cppcl.learning.estimator import Estimator
 from cppcl.learning.preparation import Preparation
 from cppcl.modality import MODALITIES, Modality
 from cppcl.validation import Floating
+
+if TYPE_CHECKING:
+    from cppcl.features import Extractor
 
 
 class BaseMethod:
@@ -57,6 +61,12 @@ class BaseMethod:
         return training_memory(
             n_sketches * 2 * n_sketch_features + n_images * 2 * n_image_features
         )
+
+    def departures(
+        self, dimensions: tuple[int, int], scores: Mapping[Modality, Extractor]
+    ) -> dict[str, str]:
+        """What it has otherwise than the publication, by aspect; here nothing is said."""
+        return {}
 
 
 class Learner(BaseMethod, Estimator, ABC):

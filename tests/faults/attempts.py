@@ -2,13 +2,14 @@
 
 Run from the project's folder::
 
-    python tests/faults/attempts.py [--area NAME ...] [--json FILE] [--read FILE ...]
-                                    [--markdown docs/reliability.md]
+    python tests/faults/attempts.py [--area NAME ...] [--faults SHARE] [--json FILE]
+                                    [--read FILE ...] [--markdown docs/reliability.md]
 
 It runs the tests that hand over what is hostile or damaged, and properties of what Hypothesis and
 Schemathesis draw, and counts what each tries (`attempts_plugin`); and the faults of
 ``python tests/faults/chaos``, which it counts too. ``--json`` appends a line for each test and
-fault as it ends; ``--read`` takes the lines of such files instead, so that areas may be run apart.
+fault; ``--read`` takes the lines of such files, or of the chaos, instead, so that areas may be
+run apart. ``--faults 0.1`` leaves nine faults of ten out, and ``--faults 0`` all.
 The exit code is 1 if anything broke.
 """
 
@@ -118,6 +119,7 @@ def main() -> int:
     """Run or read the areas; 1 if anything broke."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--area", choices=AREAS, nargs="+", default=list(AREAS))
+    parser.add_argument("--faults", type=float, default=1.0, metavar="SHARE")
     parser.add_argument("--json", type=Path, metavar="FILE", help="every test and fault")
     parser.add_argument("--read", type=Path, nargs="+", default=[], metavar="FILE")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="page with the table")
@@ -125,7 +127,7 @@ def main() -> int:
     found = read(options.read) if options.read else []
     with tempfile.TemporaryDirectory(prefix="cppcl-attempts-") as folder:
         for name in () if options.read else options.area:
-            of_area = list(carried_out(name, AREAS[name], Path(folder)))
+            of_area = list(carried_out(name, AREAS[name], Path(folder), options.faults))
             found += of_area
             print(f"{name}: {summary(of_area)}", flush=True)
             if options.json:
@@ -140,17 +142,17 @@ def main() -> int:
     return int(any(one.broken for one in found))
 
 
-def carried_out(name: str, area: Area, folder: Path) -> Iterator[Tried]:
-    """Run what belongs to an area."""
+def carried_out(name: str, area: Area, folder: Path, share: float) -> Iterator[Tried]:
+    """Run what belongs to an area, and this share of its faults."""
     counted = folder / f"{name}.json"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "attempts_plugin"]
     run([*command, "-p", "no:cacheprovider", "--attempts", str(counted), *area.tests])
     for line in counted.read_text().splitlines():
         test = json.loads(line)
         yield Tried(name, test["test"], test["tried"], test["broken"])
-    for part, number in area.chaos:
-        outcomes = folder / f"{part}.json"
-        run([sys.executable, str(FAULTS / "chaos"), f"--{part}", str(number), "--json", outcomes])
+    for part, number in area.chaos if share else ():
+        outcomes, asked = folder / f"{part}.json", max(1, round(share * number))
+        run([sys.executable, str(FAULTS / "chaos"), f"--{part}", str(asked), "--json", outcomes])
         yield from faults(outcomes.read_text().splitlines())
 
 

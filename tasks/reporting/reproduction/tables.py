@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from cppcl.features import make_extractor
-from cppcl.learning.cprl import CPRL
-from cppcl.learning.departures import PRINTED, TrainedCprl, departures
+from cppcl.learning.departures import PRINTED
 from cppcl.methods import make_method
 from cppcl.modality import MODALITIES, Modality
 from cppcl.report.reproduction.data import (
@@ -51,12 +50,11 @@ PARTS_OF_A_QUERY = ("describe", "encode", "rank")
 def scores(store: Store, item: MeasuredItem) -> Content:
     """A table of scores beside printed ones, and what the paper says of them."""
     score, found = item.options["score"], known_scores(store, item)
-    trained = {
-        place: trained_of(store, series)
+    forms = {
+        place: departures_of(store, series)
         for place, series in enumerate(item.series)
         if series.about["preset"] == AS_PRINTED and place in found
     }
-    forms = {place: departures(one) for place, one in trained.items() if one}
     rows = [
         score_row(score, series, found.get(place), forms.get(place, {}))
         for place, series in enumerate(item.series)
@@ -64,7 +62,7 @@ def scores(store: Store, item: MeasuredItem) -> Content:
     columns = ["options", "printed", "ours", "±", INTERVAL, "splits", "difference", "agreement"]
     table = ResultTable(item.name, f"{score_title(score)}, mean over splits", columns, rows)
     tables = [table]
-    if forms:
+    if any(forms.values()):
         tables.append(forms_table(item, forms))
     places = {series.about["line"]: place for place, series in enumerate(item.series)}
     claims = []
@@ -75,13 +73,9 @@ def scores(store: Store, item: MeasuredItem) -> Content:
     return {"tables": tables, "claims": claims}
 
 
-def trained_of(store: Store, series: Series) -> TrainedCprl | None:
-    """The CPRL behind a line, as it was trained on the first split; None for another method."""
+def departures_of(store: Store, series: Series) -> dict[str, str]:
+    """What the method behind a line has otherwise than the paper, trained on the first split."""
     lineage = Lineage.of_evaluation(store, series.evaluations[0])
-    asked = lineage.training.parameters
-    method = make_method(asked["method"], **asked["options"])
-    if not isinstance(method, CPRL):
-        return None
     features = (store.open(lineage.features[modality]) for modality in MODALITIES)
     sketch, image = (int(one.shape("features")[1]) for one in features)
     scores = {}
@@ -89,7 +83,8 @@ def trained_of(store: Store, series: Series) -> TrainedCprl | None:
         for modality, reference in by_modality(store.open(lineage.curricula), "scores").items():
             spec = extractor_of(store.open(reference))
             scores[modality] = make_extractor(spec.name, json.loads(spec.options))
-    return TrainedCprl(method.options(), (sketch, image), scores)
+    asked = lineage.training.parameters
+    return make_method(asked["method"], **asked["options"]).departures((sketch, image), scores)
 
 
 def forms_table(item: MeasuredItem, forms: Mapping[int, Mapping[str, str]]) -> ResultTable:
@@ -101,8 +96,9 @@ def forms_table(item: MeasuredItem, forms: Mapping[int, Mapping[str, str]]) -> R
             item.series[place].artifacts,
         )
         for place, aspects in forms.items()
+        if aspects
     ]
-    columns = list(next(iter(forms.values())))
+    columns = list(next(filter(None, forms.values())))
     caption = (
         "What lines as printed have otherwise than the paper; the experiment printed names the "
         "option of each printed form"
