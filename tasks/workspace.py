@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cppcl.errors import InputError
+from cppcl.regular_files import read_text
 from cppcl.validation import did_you_mean
 from storage import Reference, Remote, RemoteURLError, Store, open_remote
 from tasks.progress import log
@@ -138,9 +139,9 @@ class Workspace:
         if "/" in experiment or not path.is_file():
             return None
         try:
-            entry = json.loads(path.read_text())["promoted"][-1]
+            entry = json.loads(read_text(path))["promoted"][-1]
             return {**entry, "run": str(entry["run"]), "model": str(entry["model"])}
-        except (ValueError, KeyError, IndexError, TypeError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
             raise InputError(
                 f"{path} does not say what is promoted; remove it to serve the latest run, or put "
                 "it back as it was"
@@ -224,9 +225,11 @@ def source_of(record: dict[str, Any]) -> str:
 
 def _read_record(path: Path) -> dict[str, Any]:
     try:
-        record = json.loads(path.read_text())
+        record = json.loads(read_text(path))
         if {"experiment", "artifacts"} <= record.keys():
             return dict(record)
-    except (ValueError, AttributeError):
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error}); mend it, or remove it") from error
+    except (ValueError, AttributeError, RecursionError):
         pass
     raise InputError(f"{path} is not the record of a run; remove it, or put it back as it was")

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from cppcl.errors import InputError
 from cppcl.report.sweep import Axis, value_text
 from flows.configuration.experiment import Experiment
-from flows.configuration.load import Loader, load_experiment, option_paths
+from flows.configuration.load import load_experiment, option_paths
+from flows.configuration.yaml_text import read_yaml
 
 MOST_OPTIONS = 2
 """Options that a plot can show: one along x, one by panels."""
@@ -136,9 +135,9 @@ def read_values(text: str) -> tuple[str, list[Any]]:
             f"sweep {text!r} must read OPTION=VALUES, such as n_atoms='[25, 50, 100]'"
         )
     try:
-        values = yaml.load(listed, Loader)
+        values = read_yaml(listed, "the text")
         json.dumps(values, allow_nan=False)
-    except (yaml.YAMLError, RecursionError, TypeError, ValueError) as error:
+    except (InputError, RecursionError, TypeError, ValueError) as error:
         raise InputError(
             f"sweep {text!r}: the values are not plain YAML ({error}); give a list in quotes, "
             f"such as {option}='[25, 50, 100]'"

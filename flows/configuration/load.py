@@ -9,7 +9,6 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from cppcl.errors import InputError
@@ -18,11 +17,15 @@ from cppcl.validation import did_you_mean
 from flows.configuration.experiment import SPLIT_RULES, Experiment, FileSplit
 from flows.configuration.extractors import read_extractor
 from flows.configuration.options import Options, RegisteredOptions
+from flows.configuration.yaml_text import SHORT, read_yaml
 
 Read = TypeVar("Read", bound=Options)
 
 YAML_SUFFIXES = (".yaml", ".yml")
 """Endings of files that experiments and reproductions are read from."""
+
+SHOWN_ERRORS = 20
+"""Wrong options that are told at once."""
 
 NAMED = {"missing", "value_error"}
 """Kinds of errors whose message leaves no value to be shown."""
@@ -35,24 +38,6 @@ WANTED = {
 
 CHOOSING = {"name", "sketch", "image"}
 """Last parts of the paths of options that choose an extractor."""
-
-
-class Loader(yaml.SafeLoader):
-    """Safe loader that refuses a key given twice: YAML forbids it, PyYAML takes the last."""
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Compose a mapping and look at its keys before merge keys (<<) are resolved."""
-        node = super().compose_mapping_node(anchor)
-        seen = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
-                if (key.tag, key.value) in seen:
-                    raise yaml.MarkedYAMLError(
-                        problem=f"the key {key.value!r} is given twice",
-                        problem_mark=key.start_mark,
-                    )
-                seen.add((key.tag, key.value))
-        return node
 
 
 def expanded(data: Any) -> Any:
@@ -117,8 +102,8 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
             + did_you_mean(source, packaged)
         )
     try:
-        data = expanded(yaml.load(text, Loader))
-    except (yaml.YAMLError, RecursionError) as error:
+        data = expanded(read_yaml(text, source))
+    except RecursionError as error:
         raise InputError(f"{source} is not valid YAML: {error}") from error
     if not isinstance(data, dict):
         raise InputError(f"{source} must hold a mapping of options, not {type(data).__name__}")
@@ -169,11 +154,17 @@ def _checked(label: str, data: dict[str, Any], read: Callable[[Any], Read]) -> R
             place = ".".join(str(part) for part in item["loc"])
             message = WANTED.get(item["type"]) or item["msg"].removeprefix("Value error, ")
             if item["type"] not in NAMED:  # else a class refuses a value and names it itself
-                message += f" (got {item['input']!r})"
+                message += f" (got {SHORT.repr(item['input'])})"
             # An unknown option is named by a message that goes on with its path.
             line = place + message if message.startswith(".") else f"{place}: {message}"
             lines.append(f"  {line.removeprefix('.')}")
-        raise InputError(f"{label} is not valid:\n" + "\n".join(lines)) from error
+        raise InputError(f"{label} is not valid:\n{some(lines)}") from error
+
+
+def some(lines: Sequence[str]) -> str:
+    """Lines of errors as a text, the first of many."""
+    more = len(lines) - SHOWN_ERRORS
+    return "\n".join([*lines[:SHOWN_ERRORS], *([f"  and {more} more"] if more > 0 else [])])
 
 
 def one_a_value(errors: Sequence[Any]) -> Iterator[Any]:
@@ -298,10 +289,7 @@ def _value(override: str, text: str, is_text: bool) -> Any:
         raise InputError(f"--set {override!r}: the value is not valid Unicode") from error
     if is_text and text not in {"", "~", "null"} and text[0] not in "\"'":
         return text
-    try:
-        return yaml.load(text, Loader)
-    except yaml.YAMLError as error:
-        raise InputError(f"--set {override!r}: the value is not valid YAML: {error}") from error
+    return read_yaml(text, f"--set {SHORT.repr(override)}: the value")
 
 
 def _takes_text(options: Options, path: tuple[str, ...]) -> bool:

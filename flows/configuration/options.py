@@ -34,6 +34,7 @@ from cppcl.modality import Modality
 from cppcl.retrieval.exact import Metric
 from cppcl.validation import suggestion
 from flows.configuration.grids import Grid, check_grid, grid_reader, unknown_option
+from flows.configuration.yaml_text import SHORT
 from tasks.cluster.kinds import KINDS
 
 GRID = "tune"
@@ -167,7 +168,9 @@ class Options(BaseModel):
         if unknown:
             name, known = unknown[0], dict.fromkeys(paths_of(cls))
             hint = unknown_option(str(name), known)
-            raise ValueError(f".{name}: there is no such option (got {data[name]!r}){hint}")
+            raise ValueError(
+                f".{name}: there is no such option (got {SHORT.repr(data[name])}){hint}"
+            )
         return data
 
     @model_validator(mode="before")

@@ -7,16 +7,16 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import yaml
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from cppcl.errors import InputError
 from cppcl.report.reproduction.errata import ERRATA
 from cppcl.validation import did_you_mean, suggestion
 from flows.configuration.combinations import override
-from flows.configuration.load import YAML_SUFFIXES, Loader
+from flows.configuration.load import YAML_SUFFIXES, some
 from flows.configuration.options import Options
 from flows.configuration.published import Fraction, Score
+from flows.configuration.yaml_text import read_yaml
 
 
 def _check_errata(numbers: tuple[int, ...]) -> tuple[int, ...]:
@@ -289,16 +289,16 @@ def load_reproduction(source: str) -> ReproductionOptions:
     if not path.is_file():
         raise InputError(f"reproduction file {str(path)!r} does not exist")
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader)
+        data = read_yaml(path.read_text(encoding="utf-8"), str(path))
         found = ReproductionOptions.model_validate(data)
-    except (yaml.YAMLError, RecursionError, UnicodeDecodeError) as error:
+    except (RecursionError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not valid YAML: {error}") from error
     except ValidationError as error:
         lines = [
             f"  {'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}"
             for item in error.errors(include_url=False)
         ]
-        raise InputError(f"reproduction {source!r} is not valid:\n" + "\n".join(lines)) from error
+        raise InputError(f"reproduction {source!r} is not valid:\n{some(lines)}") from error
     return with_included(with_experiment_files(found, path.parent))
 
 

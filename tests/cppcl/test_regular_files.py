@@ -1,6 +1,7 @@
 """A pipe, a socket or a device is refused wherever a file is given, and never waited for."""
 
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -12,12 +13,14 @@ from cppcl.datasets import Matrices
 from cppcl.datasets.files import file_sha256
 from cppcl.datasets.published.archives import Limits, members
 from cppcl.datasets.splits.published import split_text
-from cppcl.errors import InputError, PictureError
+from cppcl.errors import CppclError, InputError, PictureError
+from cppcl.features.networks.weights import read_weights, weights_identity
 from cppcl.pictures.decoding import decode_picture, read_sample
 from cppcl.regular_files import check_regular, open_regular
 from deployments.cli import WRONG_USE, main
 from deployments.web.pictures import _read
 from flows.configuration.load import load_experiment
+from tasks.workspace import Workspace
 
 
 @pytest.fixture
@@ -81,3 +84,29 @@ def test_other_kinds_are_named(tmp_path):
 def test_paths_that_are_too_long_are_no_failure_of_the_disk(tmp_path):
     with pytest.raises(PictureError, match="the path is too long"):
         decode_picture(tmp_path / ("n" * 300))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        os.mkfifo,
+        lambda path: path.write_text("[" * 200_000),
+        lambda path: path.write_bytes(b"\xff"),
+        lambda path: path.mkdir(),
+        lambda path: path.symlink_to("gone"),
+    ],
+)
+def test_records_of_runs_that_are_none_are_named(make, tmp_path):
+    workspace = Workspace(tmp_path)
+    workspace.runs.mkdir(parents=True)
+    make(workspace.runs / "a-1.json")
+    with pytest.raises(InputError, match=r"a-1\.json (is not the record of a run|cannot be read)"):
+        workspace.run_records()
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".npz", ".safetensors", ".caffemodel"])
+def test_weights_that_are_no_file_are_named(pipe, suffix):
+    path = with_suffix(pipe, suffix)
+    for read in (weights_identity, read_weights):
+        with pytest.raises(CppclError, match=f"pipe{re.escape(suffix)}"):
+            read("alexnet", path)

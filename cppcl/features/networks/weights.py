@@ -137,7 +137,7 @@ def _saved_by_torch(path: Path) -> Any:
 
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, KeyError, ValueError, pickle.UnpicklingError) as error:
+    except Exception as error:  # a damaged file makes it raise almost anything
         raise InputError(
             f"option weights={str(path)!r} cannot be read as a state_dict: it is damaged, or "
             f"holds more than tensors ({' '.join(str(error).split())[:200]})"
@@ -158,6 +158,7 @@ def _npz(path: Path) -> dict[str, torch.Tensor]:
         AttributeError,
         EOFError,
         NotImplementedError,
+        MemoryError,  # of an array that is said to be larger than any memory
         zipfile.BadZipFile,
         zlib.error,
     ) as error:

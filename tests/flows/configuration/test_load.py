@@ -1,5 +1,6 @@
 """Experiments from YAML: what is refused, how overrides are read, where paths point."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ from pydantic import ValidationError
 from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS, make_extractor
 from cppcl.methods import METHODS, make_method
+from flows.configuration.combinations import read_values
 from flows.configuration.experiment import Experiment
 from flows.configuration.extractors import score_model
 from flows.configuration.load import load_experiment, option_paths, packaged_experiments
 from flows.configuration.options import options_model
+from flows.reproduction.config import load_reproduction
 
 PACKAGED = sorted(packaged_experiments())
 Load = Callable[..., Experiment]
@@ -546,3 +549,43 @@ def test_noise_is_set_for_every_split_and_counts_where_training_goes_by_it():
         load_experiment("emoji", ["split.noise.wrong_pairs=1.0"])
     with pytest.raises(InputError, match="only_right is a bound"):
         load_experiment("emoji", ["instance.methods.cprl.only_right=true"])
+
+
+BOMB = "a0: &a0 [x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BOMB, "it has more than 20,000 values"),
+        ("name: &a [*a]\n", "an alias in itself"),
+        ("a: &a {b: *a}\n", "an alias in itself"),
+        (f"name: {'a' * 300_000}\n", "more than 262,144 characters"),
+        (f"seed: {'9' * 6000}\n", "is no whole number of 64 bits"),
+        ("seed: 0x" + "f" * 6000, "is no whole number of 64 bits"),
+        ("name: 2001-99-99\n", "month must be in 1..12"),
+        ("[" * 100_000, "recursion"),
+        ("!!python/object/apply:os.system [ls]", "could not determine a constructor"),
+        ("".join(f"k{n}: 1\n" for n in range(100)), "k0: there is no"),
+        (f"name: x\nlongest_side: {[1] * 9000}", r"longest_side: .* \.\.\.\]\)"),
+    ],
+)
+@pytest.mark.parametrize("read", [load_experiment, load_reproduction])
+def test_yaml_made_to_do_harm_is_refused_at_once(text, message, read, tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError) as refused:
+        read(str(path))
+    assert len(str(refused.value)) < 5000
+    if read is load_experiment:
+        assert re.search(message, str(refused.value))
+
+
+@pytest.mark.parametrize("value", [BOMB, "2001-99-99", "9" * 6000, "[" * 100_000])
+def test_values_made_to_do_harm_are_refused_at_once(value):
+    with pytest.raises(InputError, match=r"--set .*: the value is not valid YAML"):
+        load_experiment("folder", [f"longest_side={value}"])
+    with pytest.raises(InputError, match="the values are not plain YAML"):
+        read_values(f"n_atoms=[{value}]")

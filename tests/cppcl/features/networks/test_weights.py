@@ -1,6 +1,10 @@
 """Weights files of every format, and what is in none of them."""
 
+import contextlib
+import io
 import json
+import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -104,6 +108,41 @@ def test_damaged_npz_is_named(write, tmp_path):
     ):
         with pytest.raises(InputError, match=r"net\.npz.*damaged"):
             read_weights("any", write(damaged, "net.npz"))
+
+
+def test_npz_of_an_array_larger_than_memory_is_named(write):
+    header, content = io.BytesIO(), io.BytesIO()
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (1 << 60,)}
+    np.lib.format.write_array_header_1_0(header, shape)
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("a.npy", header.getvalue())
+    with pytest.raises(InputError, match=r"net\.npz.*damaged"):
+        read_weights("any", write(content.getvalue(), "net.npz"))
+
+
+def file_of_torch(zipped):
+    content = io.BytesIO()
+    torch.save(
+        {"a": torch.ones(3), "b": torch.ones(2, 2)}, content, _use_new_zipfile_serialization=zipped
+    )
+    return content.getvalue()
+
+
+SAVED = {zipped: file_of_torch(zipped) for zipped in (True, False)}
+
+
+@given(st.data(), st.booleans())
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_damaged_files_of_torch_are_named(write, data, zipped):
+    whole = SAVED[zipped]
+    at = data.draw(st.integers(0, len(whole) - 1))
+    cut = data.draw(st.integers(0, 20))
+    damaged = whole[:at] + data.draw(st.binary(max_size=4)) + whole[at + cut :]
+    with contextlib.suppress(InputError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torch, for a pickle of another protocol
+        read_weights("any", write(damaged, "net.pt"))
 
 
 @pytest.mark.parametrize("wrapper", ["state_dict", "model"])
