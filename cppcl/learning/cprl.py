@@ -27,11 +27,11 @@ from cppcl.optim.pacing.options import Pacing
 from cppcl.optim.printed import Printed, read_printed
 from cppcl.validation import Auto, Floating, Labels, check_number, check_number_or_auto
 
-MOST_ATOMS = 200
-"""Atoms at most where the data settle how many."""
-
 if TYPE_CHECKING:
     from cppcl.features import Extractor
+
+MOST_ATOMS = 200
+"""Atoms at most where the data settle how many."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
