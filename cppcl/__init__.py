@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cppcl.learning.cprl import CPRL
 
-__all__ = ["CPRL"]
+    __version__: str
+
+__all__ = ["CPRL", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use: the command line must not wait for numpy."""
-    if name in __all__:
-        from cppcl.learning import cprl as model
+    if name == "CPRL":
+        from cppcl.learning.cprl import CPRL
 
-        return getattr(model, name)
+        return CPRL
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("cppcl")
     raise AttributeError(f"module 'cppcl' has no attribute {name!r}")

@@ -6,18 +6,20 @@ import argparse
 import importlib
 import io
 import os
+import re
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any, TextIO, cast
+from typing import Any, NoReturn, TextIO, cast
 
 from deployments.escaping import EscapedStream, escaped
 
 COMMANDS = {
     "run": "run an experiment; stored results are reused",
+    "try": "two folders, sketches and pictures: train, score, and open the search page",
     "sweep": "run an experiment for every combination of values and plot the scores",
     "reproduce": "rebuild the paper's tables and figures on a data set, on one page",
     "stages": "list the stages and what each makes",
@@ -50,9 +52,22 @@ class CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
 
+class MainParser(argparse.ArgumentParser):
+    """Parser of the whole command line, which knows what an unknown command may have meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and end; of an unknown command, the nearest one."""
+        if found := re.search(r"COMMAND: invalid choice: '(.*?)'", message):
+            from cppcl.validation import did_you_mean
+
+            near = did_you_mean(found[1], COMMANDS)
+            message = f"unknown command {found[1]!r}{near}; cppcl --help lists all"
+        super().error(message)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = MainParser(
         prog="cppcl",
         description="Sketch-based image retrieval: train, search and report, stage by stage.",
         epilog="Exit codes: 0 done, 1 failed, 2 wrong use.",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cppcl.errors import InputError, PictureError
 from cppcl.features import Extractor
 from cppcl.pictures.decoding import Picture, decode_picture, is_of_one_colour
-from cppcl.retrieval.exact import nearest
+from cppcl.retrieval.exact import Metric, nearest
 from storage import Reference
-from tasks.drawings import drawings_of
+from tasks.drawings import Drawings, drawings_of
 from tasks.lineage import Lineage
 from tasks.samples import Pictures, gallery_rows, open_pictures
 from tasks.stages.train import open_method
@@ -78,18 +80,37 @@ class Model:
         """
         if k < 1:
             raise InputError(f"-k {k} must be at least 1")
-        spec = extractor_of(self.workspace.store.open(self.lineage.features["sketch"]))
+        spec = self._sketch_extractor
         sketch = read_sketch(picture, spec.longest_side, photograph=photograph)
         extractor = picture_extractor(spec, self.workspace)
-        drawings = drawings_of(self.workspace, self.lineage)
-        features = extractor.transform(drawings.pictures(sketch)).mean(axis=0, keepdims=True)
-        code = self.method.encode_sketches(features)
+        features = extractor.transform(self._drawings.pictures(sketch))
+        code = self.method.encode_sketches(features.mean(axis=0, keepdims=True))
         if not code.any():
             hint = self.method.zero_codes_hint
             raise InputError(
                 f"{picture}: the model finds nothing it knows in it (its code is all zero), so no "
                 f"picture is nearer than another; draw more, or train anew{hint and f': {hint}'}"
             )
+        rows, codes, metric = self._gallery
+        found, similarity = nearest(code, codes, k, metric=metric)
+        ranked = zip(found[0], similarity[0], strict=True)
+        return [
+            self._match(rank, int(rows[row]), float(value))
+            for rank, (row, value) in enumerate(ranked, start=1)
+            if np.isfinite(value)
+        ]
+
+    @cached_property
+    def _sketch_extractor(self) -> ExtractorSpec:
+        return extractor_of(self.workspace.store.open(self.lineage.features["sketch"]))
+
+    @cached_property
+    def _drawings(self) -> Drawings:
+        return drawings_of(self.workspace, self.lineage)
+
+    @cached_property
+    def _gallery(self) -> tuple[NDArray[np.int64], NDArray[Any], Metric]:
+        """Rows of the pictures that are searched, their codes, and how they are compared."""
         rows = gallery_rows(self._image_features, self.pictures.table)
         if not len(rows):
             raise InputError(
@@ -97,13 +118,7 @@ class Model:
                 "index another folder"
             )
         metric: Any = self.workspace.metric_of(self.lineage.training.reference)
-        found, similarity = nearest(code, self.codes.rows("image_codes", rows), k, metric=metric)
-        ranked = zip(found[0], similarity[0], strict=True)
-        return [
-            self._match(rank, int(rows[row]), float(value))
-            for rank, (row, value) in enumerate(ranked, start=1)
-            if np.isfinite(value)
-        ]
+        return rows, self.codes.rows("image_codes", rows), metric
 
     def _match(self, rank: int, row: int, similarity: float) -> Match:
         table = self.pictures.table

@@ -118,9 +118,33 @@ class Workspace:
             raise InputError(f"no run {text!r} in {self.runs}{near}")
         raise InputError(
             f"no run {text!r} in {self.runs} (experiments that were run: "
-            f"{', '.join(known) or 'none yet'}); "
-            f"make one with: cppcl run {text} --workspace {self.root}"
+            f"{', '.join(known) or 'none yet'}); make a run with: cppcl run EXPERIMENT "
+            f"--workspace {self.root}, or a gallery called {text!r} with: cppcl index MODEL "
+            f"FOLDER --name {text} --workspace {self.root}"
         )
+
+    def check_folder(self, name: str, root: Path) -> None:
+        """Refuse a name whose latest run is of another folder that still exists.
+
+        Parameters
+        ----------
+        name : str
+            Name of an experiment on a folder of the user's.
+        root : path
+            That folder.
+
+        Raises
+        ------
+        InputError
+            A search by this name would mean the other folder until now.
+        """
+        runs = [r for r in self.run_records().values() if r["experiment"] == name]
+        before = runs[-1].get("configuration", {}).get("dataset", {}).get("root") if runs else None
+        if before and Path(before).is_dir() and Path(before).resolve() != root.resolve():
+            raise InputError(
+                f"the runs called {name!r} in {self.runs} are of the folder {before}, not of "
+                f"{root}; give this one a name of its own: --set name=NAME"
+            )
 
     @property
     def promotions(self) -> Path:

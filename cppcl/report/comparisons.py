@@ -9,7 +9,7 @@ from typing import Any
 
 from cppcl.report.data import ProtocolResult, ReportData
 from cppcl.report.published import as_printed
-from cppcl.report.tables import Cell, Table, is_percent, score_text, score_title
+from cppcl.report.tables import Cell, Table, score_text, score_title
 from cppcl.report.writing import csv_text
 from cppcl.retrieval.comparison import Interval
 
@@ -54,14 +54,14 @@ def published_table(protocol: ProtocolResult) -> Table | None:
     """Published scores beside ours, a line a method; None where nothing is published."""
     if protocol.published is None or not protocol.beside_published:
         return None
-    score, found = protocol.published.score, protocol.beside_published
+    found = protocol.beside_published
     fewer = any(row.first_mean is not None for row in found.values())
     rows = []
     for row in found.values():
-        cells = [Cell(published_text(score, row.published)), _cell(score, row.mean, row.std)]
+        cells = [Cell(published_text(row.published)), _cell(row.mean, row.std)]
         if fewer:
-            cells.append(_cell(score, row.first_mean, row.first_std))
-        cells += [Cell(interval_text(score, row.interval)), Cell(row.verdict or "–")]
+            cells.append(_cell(row.first_mean, row.first_std))
+        cells += [Cell(interval_text(row.interval)), Cell(row.verdict or "–")]
         rows.append((row.title, cells))
     first = [f"first {splits_text(protocol.published.trials or 0)}"] if fewer else []
     return Table(["published", "ours", *first, "95 % interval", "verdict"], rows)
@@ -76,12 +76,11 @@ def published_title(protocol: ProtocolResult) -> str:
     return f"{protocol.published.source}{over}: {score_title(protocol.published.score)}"
 
 
-def published_text(score: str, value: float | None) -> str:
+def published_text(value: float | None) -> str:
     """A published score with as many digits as it was given with, at least as many as ours."""
     if value is None:
         return "–"
-    scale, decimals = (100, 1) if is_percent(score) else (1, 3)
-    return as_printed(scale * value, decimals)
+    return as_printed(100 * value, 1)
 
 
 def splits_text(number: int) -> str:
@@ -89,9 +88,9 @@ def splits_text(number: int) -> str:
     return f"{number} split{'s' if number != 1 else ''}"
 
 
-def interval_text(score: str, interval: Interval) -> str:
+def interval_text(interval: Interval) -> str:
     """Both ends of an interval."""
-    return f"[{score_text(score, interval.low)}, {score_text(score, interval.high)}]"
+    return f"[{score_text(interval.low)}, {score_text(interval.high)}]"
 
 
 def listed(names: list[str]) -> str:
@@ -176,8 +175,8 @@ def comparisons_json(data: ReportData) -> str | None:
     return json.dumps(found, indent=1, ensure_ascii=False) if found else None
 
 
-def _cell(score: str, mean: float | None, std: float | None) -> Cell:
-    text, _, deviation = score_text(score, mean, std).partition(" ")
+def _cell(mean: float | None, std: float | None) -> Cell:
+    text, _, deviation = score_text(mean, std).partition(" ")
     return Cell(text, deviation)
 
 

@@ -64,7 +64,7 @@ class NoiseCurve:
                 values = 100 * np.array(self.means(name))
                 axes.plot(percent, values, marker="o", **line(number, name))
             axes.set_xlabel(f"{self.title} in training (%)")
-            axes.set_ylabel(f"{score_title(first.main_score).removesuffix(' (%)')} (%)")
+            axes.set_ylabel(score_title(first.main_score))
             axes.set_xticks(percent)
             tidy(axes)
             axes.legend(fontsize=8, frameon=False, ncols=2)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.report.style import MARKERS, defaults, line, plain, png, tidy
-from cppcl.report.tables import is_percent, score_text, score_title
+from cppcl.report.tables import score_text, score_title
 from cppcl.report.thumbnails import png_uri
 from cppcl.report.writing import csv_text, render_page
 from cppcl.retrieval.metrics import summarise
@@ -243,8 +243,8 @@ def _tables(data: SweepData) -> list[dict[str, Any]]:
         rows = []
         for values in data.combinations:
             found = [data.find(protocol, method, values) for method in methods]
-            cells = [score_text(data.score, row.mean, row.std) if row else "–" for row in found]
-            chance = next((score_text(data.score, row.chance) for row in found if row), "–")
+            cells = [score_text(row.mean, row.std) if row else "–" for row in found]
+            chance = next((score_text(row.chance) for row in found if row), "–")
             rows.append((list(map(value_text, values)), [*cells, chance]))
         tables.append({"protocol": protocol, "methods": [*methods, "chance"], "rows": rows})
     return tables
@@ -311,15 +311,14 @@ def _draw_panel(axes: Axes, data: SweepData, protocol: str, first: tuple[Any, ..
     from matplotlib.transforms import ScaledTranslation
 
     values, places = _places(data.axes[-1])
-    scale = _scale(data.score)
     tidy(axes)
     figure: Any = axes.figure
     for number, method in enumerate(data.methods):
         found = [data.find(protocol, method, (*first, value)) for value in values]
         if not any(found):
             continue
-        means = np.array([scale * row.mean if row else np.nan for row in found])
-        deviations = np.array([scale * ((row and row.std) or 0) for row in found])
+        means = np.array([100 * row.mean if row else np.nan for row in found])
+        deviations = np.array([100 * ((row and row.std) or 0) for row in found])
         aside = SPREAD * ((number + 0.5) / len(data.methods) - 0.5) / 72
         axes.errorbar(
             places,
@@ -334,20 +333,15 @@ def _draw_panel(axes: Axes, data: SweepData, protocol: str, first: tuple[Any, ..
         )
 
 
-def _scale(score: str) -> int:
-    return 100 if is_percent(score) else 1
-
-
 def _bounds(data: SweepData, protocol: str) -> tuple[float, float]:
     """Limits of y; matplotlib does not find them for markers that are moved aside."""
-    scale = _scale(data.score)
     ends = [
-        scale * (row.mean + sign * (row.std or 0))
+        100 * (row.mean + sign * (row.std or 0))
         for row in data.rows
         if row.protocol == protocol
         for sign in (-1, 1)
     ]
-    margin = 0.06 * (max(ends) - min(ends)) or 0.01 * scale
+    margin = 0.06 * (max(ends) - min(ends)) or 1.0
     return min(ends) - margin, max(ends) + margin
 
 
@@ -385,7 +379,7 @@ def _legend(panels: Any, data: SweepData, protocol: str) -> None:
         handles, labels = axes.get_legend_handles_labels()
         named.update(zip(labels, handles, strict=True))
     levels = [row.chance for row in data.rows if row.protocol == protocol]
-    chance = dict.fromkeys(score_text(data.score, level) for level in (min(levels), max(levels)))
+    chance = dict.fromkeys(score_text(level) for level in (min(levels), max(levels)))
     panels[-1].legend(
         named.values(),
         named.keys(),

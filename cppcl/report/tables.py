@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,11 +45,11 @@ def score_table(protocol: ProtocolResult) -> Table:
         for key in keys:
             rivals = [other[key] for other in summaries.values() if key in other]
             best = key in summary and summary[key] == max(rivals)
-            text = score_text(key, summary.get(key), summary.get(f"{key}_std"))
+            text = score_text(summary.get(key), summary.get(f"{key}_std"))
             mean, _, deviation = text.partition(" ")
             cells.append(Cell(mean, deviation, best))
         rows.append((name, cells))
-    chance = [Cell(score_text(key, protocol.chance.get(key))) for key in keys]
+    chance = [Cell(score_text(protocol.chance.get(key))) for key in keys]
     return Table([score_title(key) for key in keys], rows, ("chance", chance))
 
 
@@ -108,40 +109,37 @@ def training_table(protocol: ProtocolResult) -> Table | None:
 
 
 def headline(protocol: ProtocolResult) -> str:
-    """Best method by the main score of the protocol, beside chance."""
-    key = protocol.main_score
-    means = {name: summarise(method.scores) for name, method in protocol.methods.items()}
-    known = {name: summary for name, summary in means.items() if key in summary}
-    if not known:
+    """What the first method, which answers searches, finds for 100 sketches, beside chance."""
+    name, method = next(iter(protocol.methods.items()))
+    means, chance = summarise(method.scores), protocol.chance
+    ranks = sorted(int(key[5:]) for key in means if re.fullmatch(r"rank_\d+", key))
+    first, last = (f"rank_{k}" for k in (ranks[0], ranks[-1])) if ranks else ("", "")
+    if first != "rank_1" or first not in chance:
         return ""
-    name = max(known, key=lambda method: known[method][key])
-    text = score_text(key, known[name][key], known[name].get(f"{key}_std"))
-    chance = score_text(key, protocol.chance.get(key))
-    return f"Best {score_title(key)}: {text} by {name} (chance {chance})"
+
+    def of_100(key: str) -> str:
+        return f"{score_text(means[key])} (by chance {score_text(chance.get(key))})"
+
+    found = f"Of 100 sketches, {of_100(first)} find a right picture first"
+    if last != first:
+        found += f", {of_100(last)} among the first {ranks[-1]}"
+    return f"{found}, with {name}."
 
 
 def score_title(key: str) -> str:
     """Name of a score for people, with its unit."""
-    if key == "map":
-        return "mAP"
     name, _, number = key.rpartition("_")
-    titles = {"rank": f"rank-{number} (%)", "precision_at": f"P@{number} (%)"}
-    return titles.get(name, key)
+    titles = {"rank": f"rank-{number}", "precision_at": f"P@{number}"}
+    return f"{'mAP' if key == 'map' else titles.get(name, key)} (%)"
 
 
-def score_text(key: str, value: float | None, deviation: float | None = None) -> str:
-    """Percent for rank-k and precision, three decimals for anything else."""
+def score_text(value: float | None, deviation: float | None = None) -> str:
+    """Per cent, with a second decimal where the value is below 1."""
     if value is None or math.isnan(value):
         return "–"
-    scale = 100 if is_percent(key) else 1
-    decimals = (2 if value < 0.01 else 1) if is_percent(key) else 3
-    text = f"{scale * value:.{decimals}f}"
-    return text if deviation is None else f"{text} ± {scale * deviation:.{decimals}f}"
-
-
-def is_percent(key: str) -> bool:
-    """Whether a score is shown in per cent."""
-    return key.startswith(("rank_", "precision_at_"))
+    decimals = 2 if value < 0.01 else 1
+    text = f"{100 * value:.{decimals}f}"
+    return text if deviation is None else f"{text} ± {100 * deviation:.{decimals}f}"
 
 
 def scores_csv(data: ReportData) -> str:

@@ -53,6 +53,14 @@ def add_experiment(parser: ArgumentParser) -> None:
         help="change an option (see: cppcl options); KEY is a dotted path or the end of one "
         "(alpha, cprl.alpha)",
     )
+    parser.add_argument(
+        "--root",
+        dest="overrides",
+        action="append",
+        type="root={}".format,
+        metavar="DIR",
+        help="folder of the data: --set root=DIR",
+    )
     add_record(parser)
 
 

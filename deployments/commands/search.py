@@ -1,4 +1,4 @@
-"""``cppcl search``: the pictures that a sketch means."""
+"""``cppcl search``: the pictures that sketches mean."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import sys
 from argparse import ArgumentParser, Namespace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from cppcl.errors import InputError, PictureError
 from deployments.commands.arguments import add_method, add_workspace, with_method
 from deployments.terminal import Terminal
 from tasks.progress import listening
 from tasks.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tasks.model import Match
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -21,31 +26,84 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "model", help="name of an experiment or index, or key of an encode artifact"
     )
-    parser.add_argument("picture", type=Path, help="the sketch: any picture file or SVG")
-    parser.add_argument("-k", type=int, default=10, help="number of pictures (default 10)")
+    parser.add_argument(
+        "sketches",
+        type=Path,
+        nargs="+",
+        metavar="SKETCH",
+        help="any picture file or SVG, or a folder of them",
+    )
+    parser.add_argument(
+        "-k", type=int, default=10, help="number of pictures for each sketch (default 10)"
+    )
     parser.add_argument(
         "--photo",
         action="store_true",
         help="the sketch is a photograph of paper: remove light, shadow and ruled lines first",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON document: a list of pictures, or one for each of several sketches",
+    )
 
 
 def run(options: Namespace) -> int:
-    """Print the nearest pictures of the model's gallery."""
+    """Print the nearest pictures of the model's gallery; returns 1 if some sketch has none."""
+    files = sketch_files(options.sketches)
     from tasks.model import Model
 
     workspace = Workspace(options.workspace)
     model = Model(workspace, workspace.find_model(with_method(options.model, options.method)))
-    with listening(on_message=partial(print, file=sys.stderr)):
-        matches = model.search(options.picture, options.k, photograph=options.photo)
+    several = len(files) > 1
+    answers: dict[str, list[Match]] = {}
+    for file in files:
+        try:
+            with listening(on_message=partial(print, file=sys.stderr)):
+                answers[str(file)] = model.search(file, options.k, photograph=options.photo)
+        except PictureError as error:
+            if not several:
+                raise
+            Terminal(sys.stderr).message(f"left out: {error}")
+            continue
+        if not options.json:
+            show(file, answers[str(file)])
     if options.json:
-        print(json.dumps([vars(match) | {"path": str(match.path)} for match in matches]))
-        return 0
+        shown = {
+            file: [vars(match) | {"path": str(match.path)} for match in matches]
+            for file, matches in answers.items()
+        }
+        print(json.dumps(shown if several else next(iter(shown.values()))))
+    return 0 if len(answers) == len(files) else 1
+
+
+def sketch_files(places: list[Path]) -> list[Path]:
+    """Files that were named, and those of the folders that were, by name.
+
+    Raises
+    ------
+    InputError
+        If one does not exist, or a folder holds no file.
+    """
+    files: list[Path] = []
+    for place in places:
+        if place.is_dir():
+            inside = sorted(file for file in place.rglob("*") if file.is_file())
+            if not inside:
+                raise InputError(f"{place} holds no file; give a folder of sketches")
+            files += inside
+        elif not place.exists():
+            raise InputError(f"{place} does not exist; give a sketch: a picture file or an SVG")
+        else:
+            files.append(place)
+    return files
+
+
+def show(sketch: Path, matches: list[Match]) -> None:
+    """Table of the nearest pictures of one sketch."""
     Terminal(sys.stdout).table(
-        f"nearest to {options.picture}",
+        f"nearest to {sketch}",
         ["rank", "similarity", "title", "label", "picture"],
         [[str(m.rank), f"{m.similarity:.4f}", m.title, m.label, str(m.path)] for m in matches],
         last_whole=True,
     )
-    return 0

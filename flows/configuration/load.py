@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from types import UnionType
@@ -113,7 +114,23 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
     for override in overrides:
         if _apply(data, experiment, override):
             experiment = _validate(source, data)
+    if source in packaged and not any(o.partition("=")[0].strip() == "name" for o in overrides):
+        data["name"] = _name_of(source, packaged, data["dataset"], yaml.load(text, Loader))
     return _validate(source, data) if overrides or folder is not None else experiment
+
+
+def _name_of(
+    source: str, packaged: Collection[str], data_set: dict[str, Any], original: dict[str, Any]
+) -> str:
+    """Name of a packaged experiment: its own, or that of the user's folder that it runs on.
+
+    So two folders have two names, and a search asks the one that was meant.
+    """
+    root = data_set.get("root")
+    if data_set["name"] != "folder" or root == original["dataset"].get("root"):
+        return source
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(root).absolute().name).strip("-_")
+    return (f"{source}-{name}" if name in packaged else name or source)[:80]
 
 
 def load_extractor(name: str, overrides: Sequence[str] = ()) -> RegisteredOptions:

@@ -7,7 +7,6 @@ from typing import Any
 
 from cppcl.report.reproduction.data import Claim, Value
 from cppcl.report.reproduction.verdicts import Finding, missing_text
-from cppcl.report.tables import is_percent
 from cppcl.retrieval.comparison import Interval
 from tasks.reporting.reproduction.series import Scores
 
@@ -25,12 +24,12 @@ def score_cell(score: str, value: float | None) -> Value:
     """A score."""
     if value is None:
         return NOTHING
-    return Value(value, f"{100 * value:.1f}" if is_percent(score) else f"{value:.4f}")
+    return Value(value, f"{100 * value:.1f}")
 
 
 def signed(score: str, value: float) -> str:
     """A difference of scores, with its sign."""
-    return f"{100 * value:+.1f}" if is_percent(score) else f"{value:+.4f}"
+    return f"{100 * value:+.1f}"
 
 
 def with_interval(score: str, found: Interval) -> str:

@@ -249,7 +249,7 @@ def test_little_data(build):
         "lines are flat",
     ):
         assert absent not in text
-    for present in ("Scores of one split", "No picture was skipped", "0.250", "类别 1"):
+    for present in ("Scores of one split", "No picture was skipped", "25.0", "类别 1"):
         assert present in text
 
 

@@ -169,12 +169,12 @@ def test_curves_show_means_and_deviations_in_per_cent(drawn):
     assert [label.get_text() for label in axes.get_xticklabels()] == ["25", "50", "100"]
 
 
-def test_map_is_no_per_cent_and_one_split_has_no_deviation(drawn):
+def test_scores_are_in_per_cent_and_one_split_has_no_deviation(drawn):
     data = replace(make([ATOMS], n_splits=1), score="map")
     (axes,) = drawn(data).axes
     points, ends = curve(axes, 0)
     assert ends is None
-    assert points[0, 1] == data.find("random", "cprl", (25,)).scores[0]
+    assert points[0, 1] == 100 * data.find("random", "cprl", (25,)).scores[0]
     assert axes.get_ylabel() == "mAP"
 
 

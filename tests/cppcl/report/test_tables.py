@@ -30,11 +30,11 @@ def small(**options):
 
 def test_score_table():
     table = score_table(small(main_score="map"))
-    assert table.columns == ["mAP", "rank-1 (%)"]
+    assert table.columns == ["mAP (%)", "rank-1 (%)"]
     cells = {name: [(c.text, c.deviation, c.best) for c in line] for name, line in table.rows}
     assert cells == {
-        "a": [("0.200", "± 0.000", True), ("12.0", "± 2.8", False)],
-        "b": [("0.100", "± 0.000", False), ("25.0", "± 7.1", True)],
+        "a": [("20.0", "± 0.0", True), ("12.0", "± 2.8", False)],
+        "b": [("10.0", "± 0.0", False), ("25.0", "± 7.1", True)],
         "c": [("–", "", False), ("1.5", "± 0.7", False)],
     }
     assert table.chance[0] == "chance"
@@ -90,26 +90,31 @@ def test_count_table():
     assert count_table(small()) is None
 
 
-def test_headline():
-    assert headline(small(main_score="rank_1")) == (
-        "Best rank-1 (%): 25.0 ± 7.1 by b (chance 0.25)"
+def test_headline_tells_what_the_method_that_answers_finds():
+    methods = {
+        "a": method({"rank_1": 0.2, "rank_10": 0.5}, {"rank_1": 0.3, "rank_10": 0.7}),
+        "b": method({"rank_1": 0.9, "rank_10": 0.9}),
+    }
+    assert headline(ProtocolResult("p", "", {"rank_1": 0.0025, "rank_10": 0.025}, methods)) == (
+        "Of 100 sketches, 25.0 (by chance 0.25) find a right picture first, 60.0 (by chance 2.5) "
+        "among the first 10, with a."
     )
-    assert headline(small(main_score="rank_5")) == ""
+    assert not headline(ProtocolResult("p", "", {"map": 0.01}, {"a": method({"map": 0.1})}))
 
 
 @pytest.mark.parametrize(
     ("key", "title", "value", "deviation", "text"),
     [
-        ("map", "mAP", 0.16667, None, "0.167"),
-        ("map", "mAP", 0.16667, 0.0123, "0.167 ± 0.012"),
+        ("map", "mAP (%)", 0.16667, None, "16.7"),
+        ("map", "mAP (%)", 0.16667, 0.0123, "16.7 ± 1.2"),
         ("rank_10", "rank-10 (%)", 0.192, 0.004, "19.2 ± 0.4"),
         ("rank_1", "rank-1 (%)", 0.0025, None, "0.25"),
         ("precision_at_100", "P@100 (%)", 1.0, None, "100.0"),
-        ("other", "other", 0.5, None, "0.500"),
-        ("map", "mAP", None, None, "–"),
-        ("map", "mAP", float("nan"), None, "–"),
+        ("other", "other (%)", 0.5, None, "50.0"),
+        ("map", "mAP (%)", None, None, "–"),
+        ("map", "mAP (%)", float("nan"), None, "–"),
     ],
 )
 def test_texts(key, title, value, deviation, text):
     assert score_title(key) == title
-    assert score_text(key, value, deviation) == text
+    assert score_text(value, deviation) == text
