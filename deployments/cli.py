@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import io
+import keyword
 import os
 import re
 import signal
@@ -19,7 +20,7 @@ from deployments.escaping import EscapedStream, escaped
 
 COMMANDS = {
     "run": "run an experiment; stored results are reused",
-    "try": "two folders, sketches and pictures: train, score, and open the search page",
+    "try": "two folders, sketches and pictures: train, score, and serve a page to draw on",
     "sweep": "run an experiment for every combination of values and plot the scores",
     "reproduce": "rebuild the paper's tables and figures on a data set, on one page",
     "stages": "list the stages and what each makes",
@@ -46,7 +47,9 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Read arguments, those that the module adds among them."""
-        module = importlib.import_module(f"deployments.commands.{self.prog.split()[-1]}")
+        name = self.prog.split()[-1]
+        name += "_" if keyword.iskeyword(name) else ""
+        module = importlib.import_module(f"deployments.commands.{name}")
         module.add_arguments(self)
         self.set_defaults(call=module.run)
         return super().parse_known_args(args, namespace)

@@ -111,19 +111,23 @@ def training_table(protocol: ProtocolResult) -> Table | None:
 def headline(protocol: ProtocolResult) -> str:
     """What the first method, which answers searches, finds for 100 sketches, beside chance."""
     name, method = next(iter(protocol.methods.items()))
-    means, chance = summarise(method.scores), protocol.chance
+    return found_text(name, summarise(method.scores), protocol.chance)
+
+
+def found_text(method: str, means: Mapping[str, float], chance: Mapping[str, float]) -> str:
+    """For how many of 100 sketches a method finds a right picture; nothing without rank-1."""
     ranks = sorted(int(key[5:]) for key in means if re.fullmatch(r"rank_\d+", key))
-    first, last = (f"rank_{k}" for k in (ranks[0], ranks[-1])) if ranks else ("", "")
-    if first != "rank_1" or first not in chance:
+    if 1 not in ranks or "rank_1" not in chance:
         return ""
 
-    def of_100(key: str) -> str:
+    def of_100(k: int) -> str:
+        key = f"rank_{k}"
         return f"{score_text(means[key])} (by chance {score_text(chance.get(key))})"
 
-    found = f"Of 100 sketches, {of_100(first)} find a right picture first"
-    if last != first:
-        found += f", {of_100(last)} among the first {ranks[-1]}"
-    return f"{found}, with {name}."
+    found = f"Of 100 sketches, {of_100(1)} find a right picture first"
+    if ranks[-1] > 1:
+        found += f", {of_100(ranks[-1])} among the first {ranks[-1]}"
+    return f"{found}, with {method}."
 
 
 def score_title(key: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from cppcl.report.comparisons import choice_text, splits_text
 from cppcl.report.published import as_printed
-from cppcl.report.tables import measure_text
+from cppcl.report.tables import found_text, measure_text
 from deployments.commands.arguments import add_experiment
 from deployments.server import prepare_prefect
 from deployments.terminal import MISSING, Terminal
@@ -49,10 +49,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Run the flow of an experiment, show what happens and print where the report is."""
     from flows.configuration.datasets import check_places
-    from flows.configuration.load import load_experiment
+    from flows.configuration.load import is_named_by_folder, load_experiment
 
     # Refuse wrong options and places before anything heavy starts.
-    check_places(load_experiment(options.experiment, options.overrides).dataset)
+    experiment = load_experiment(options.experiment, options.overrides)
+    check_places(experiment.dataset)
+    if is_named_by_folder(options.experiment, options.overrides):
+        Workspace(options.workspace).check_folder(experiment.name, experiment.dataset.root)
     with Terminal(sys.stderr) as terminal:
         prepare_prefect(terminal, options.workspace, verbose=options.verbose)
         from flows.experiment import run_experiment
@@ -114,6 +117,10 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
     for protocol, methods in summary.get("left_out", {}).items():
         for method, reason in methods.items():
             terminal.message(f"{protocol}: {method} is left out: {reason}")
+    for protocol, methods in summary["metrics"].items():
+        first = next(iter(methods))
+        if found := found_text(first, methods[first], methods.get("chance", {})):
+            terminal.message(f"{protocol}: {found}")
     for protocol, choice in summary.get("chosen", {}).items():
         terminal.message(f"{protocol}: {choice_text(choice)}")
     cached = summary["cached"]

@@ -50,11 +50,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the nearest pictures of the model's gallery; returns 1 if some sketch has none."""
-    files = sketch_files(options.sketches)
     from tasks.model import Model
 
     workspace = Workspace(options.workspace)
-    model = Model(workspace, workspace.find_model(with_method(options.model, options.method)))
+    reference = workspace.find_model(with_method(options.model, options.method))
+    files = sketch_files(options.sketches)
+    model = Model(workspace, reference)
     several = len(files) > 1
     answers: dict[str, list[Match]] = {}
     for file in files:

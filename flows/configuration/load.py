@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from types import UnionType
@@ -36,6 +36,9 @@ WANTED = {
     "tuple_type": "Input should be a list, such as [A, B]",
 }
 """What is wanted, by kind of error, where the words of pydantic are those of Python."""
+
+OF_ONE_FOLDER = ("folder", "pairs")
+"""Packaged experiments on pictures of the user's own."""
 
 CHOOSING = {"name", "sketch", "image"}
 """Last parts of the paths of options that choose an extractor."""
@@ -114,23 +117,27 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
     for override in overrides:
         if _apply(data, experiment, override):
             experiment = _validate(source, data)
-    if source in packaged and not any(o.partition("=")[0].strip() == "name" for o in overrides):
-        data["name"] = _name_of(source, packaged, data["dataset"], yaml.load(text, Loader))
+    if is_named_by_folder(source, overrides):
+        name = folder_name(Path(data["dataset"]["root"]))
+        data["name"] = f"{source}-{name}" if name in packaged else name or source
     return _validate(source, data) if overrides or folder is not None else experiment
 
 
-def _name_of(
-    source: str, packaged: Collection[str], data_set: dict[str, Any], original: dict[str, Any]
-) -> str:
-    """Name of a packaged experiment: its own, or that of the user's folder that it runs on.
+def is_named_by_folder(source: str, overrides: Sequence[str]) -> bool:
+    """True if a packaged experiment is run on a folder of the user's, and given no name.
 
-    So two folders have two names, and a search asks the one that was meant.
+    It has the name of the folder: two folders have two names, and a search asks the one that was
+    meant.
     """
-    root = data_set.get("root")
-    if data_set["name"] != "folder" or root == original["dataset"].get("root"):
-        return source
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(root).absolute().name).strip("-_")
-    return (f"{source}-{name}" if name in packaged else name or source)[:80]
+    keys = [override.partition("=")[0].strip() for override in overrides]
+    return (
+        source in OF_ONE_FOLDER and "name" not in keys and bool({"root", "dataset.root"} & {*keys})
+    )
+
+
+def folder_name(folder: Path) -> str:
+    """Name of a folder as that of an experiment; empty where nothing of it can be kept."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", folder.absolute().name).strip("-_")[:60]
 
 
 def load_extractor(name: str, overrides: Sequence[str] = ()) -> RegisteredOptions:

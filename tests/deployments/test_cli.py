@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -62,7 +63,6 @@ def test_command_is_installed():
     "arguments",
     [
         [],
-        ["fly"],
         ["run"],
         ["run", "emoji", "--only", "trian"],
         ["run", "emoji", "--from", "train", "--only", "train"],
@@ -91,6 +91,8 @@ def test_wrong_arguments_exit_with_2(arguments, cppcl):
         (["run", "emoji", "--set", "rho=2"], "curriculum.rho"),
         (["run", "emoji", "--set", "cprl.n_atoms=x"], "got 'x'"),
         (["run", "emoji", "--set", "alpha=-1"], "alpha=-1"),
+        (["fly"], "unknown command 'fly'; cppcl --help"),
+        (["serach"], "unknown command 'serach'; did you mean 'search'?"),
         (["search", "emoji", "sketch.png"], "no run 'emoji'"),
         (["search", "abcdef123456", "sketch.png"], "'abcdef123456' names no encode artifact"),
         (["index", "emoji", "."], "no run 'emoji'"),
@@ -394,13 +396,33 @@ class TestFinishedRun:
         none = cppcl("search", "tiny", sketch, "-k", 0, "--workspace", place)
         assert (none.code, none.stderr) == (2, "cppcl: -k 0 must be at least 1\n")
 
+    def test_a_folder_of_sketches_in_one_search(self, finished_run, cppcl, tmp_path):
+        """Each is answered as it is alone; one that is no picture is named and left out."""
+        drawn = finished_run.shapes / "sketches"
+        sketches = [drawn / "circle" / "0.png", drawn / "square" / "1.png"]
+        place = ("-k", 3, "--json", "--workspace", finished_run.workspace.root)
+        alone = {str(s): cppcl("search", "tiny", s, *place, code=0).json() for s in sketches}
+        assert cppcl("search", "tiny", *sketches, *place, code=0).json() == alone
+        shutil.copytree(drawn / "circle", tmp_path / "mine")
+        (tmp_path / "mine" / "notes.txt").write_text("no picture")
+        found = cppcl("search", "tiny", tmp_path / "mine", *place, code=1)
+        assert "left out: " in found.stderr
+        assert "notes.txt" in found.stderr
+        n_sketches = len(list((drawn / "circle").iterdir()))
+        assert len(found.json()) == n_sketches
+        first = found.json()[str(tmp_path / "mine" / "0.png")]
+        assert first == alone[str(sketches[0])]
+        (tmp_path / "none").mkdir()
+        assert "holds no file" in cppcl("search", "tiny", tmp_path / "none", *place, code=2).stderr
+
     @pytest.mark.parametrize("content", [b"no picture", b"", None], ids=["text", "empty", "gone"])
     def test_search_with_what_is_no_picture(self, content, finished_run, cppcl, tmp_path):
         sketch = tmp_path / "sketch of mine.png"
         if content is not None:
             sketch.write_bytes(content)
         result = cppcl(
-            "search", "tiny", sketch, "--workspace", finished_run.workspace.root, code=1
+            *("search", "tiny", sketch, "--workspace", finished_run.workspace.root),
+            code=2 if content is None else 1,
         )
         assert "sketch of mine.png" in result.stderr
         assert "Traceback" not in result.stderr

@@ -1,0 +1,82 @@
+"""``cppcl try``: from two folders to a page to draw on, without an option."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from cppcl.datasets.files import scan_pictures
+from cppcl.errors import InputError
+from deployments.commands.arguments import add_listening, add_record, add_workspace
+
+EXPERIMENTS = {True: "folder", False: "pairs"}
+"""Experiment of pictures in class folders, and of pictures paired by name."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_workspace(parser)
+    parser.add_argument(
+        "sketches",
+        type=Path,
+        metavar="SKETCHES",
+        help="folder of sketches, in a folder for each class, or with the names of their pictures",
+    )
+    parser.add_argument(
+        "pictures", type=Path, metavar="PICTURES", help="folder of pictures, arranged the same way"
+    )
+    parser.add_argument("--name", help="what to call it (default: the name of PICTURES)")
+    parser.add_argument(
+        "--no-page", action="store_true", help="train and score only; serve no page"
+    )
+    add_listening(parser, 8766)
+    add_record(parser)
+
+
+def run(options: Namespace) -> int:
+    """Run the experiment that fits the folders, then serve its search page."""
+    from deployments.commands import run as command
+    from deployments.commands import serve
+    from flows.configuration.load import load_experiment
+
+    source, overrides = arrangement(options.sketches, options.pictures, options.name)
+    given = {"experiment": source, "overrides": overrides, "only": None, "start": None}
+    code = command.run(Namespace(**vars(options), **given, until=None, force=[]))
+    if code or options.no_page:
+        return code
+    name = load_experiment(source, overrides).name
+    return serve.run(Namespace(**vars(options), models=[name], method=None))
+
+
+def arrangement(sketches: Path, pictures: Path, name: str | None) -> tuple[str, list[str]]:
+    """Experiment of two folders, and its ``key=value`` overrides.
+
+    Raises
+    ------
+    InputError
+        If one is not a folder, or one of them has class folders and the other has none.
+    """
+    from flows.configuration.load import folder_name
+
+    places = {"sketches": sketches, "images": pictures}
+    in_classes = {}
+    for place in places.values():
+        if not place.is_dir():
+            raise InputError(f"{place} is not a folder; give a folder of pictures")
+        in_classes[place] = any("/" in key for key in scan_pictures(place, ".").files)
+    if in_classes[sketches] != in_classes[pictures]:
+        nested, flat = sorted(places.values(), key=in_classes.__getitem__, reverse=True)
+        raise InputError(
+            f"{nested} has pictures in class folders, {flat} has none; arrange both alike: a "
+            "folder for each class, or equal file names for a sketch and its picture"
+        )
+    paths = {key: place.absolute() for key, place in places.items()}
+    root = Path(os.path.commonpath([*paths.values()]))
+    overrides = [f"root={root}"]
+    overrides += [f"dataset.{key}={path.relative_to(root)}" for key, path in paths.items()]
+    if not name and {path.parent for path in paths.values()} != {root}:
+        name = folder_name(pictures)  # that of what holds both says less
+    if name:
+        overrides.append(f"name={name}")
+    return EXPERIMENTS[in_classes[sketches]], overrides
