@@ -1,4 +1,4 @@
-"""Scores as the cells of tables: per cent of ranks, four decimals of mAP."""
+"""Scores as the cells of tables, in per cent."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_scores_are_in_per_cent_and_one_split_has_no_deviation(drawn):
     points, ends = curve(axes, 0)
     assert ends is None
     assert points[0, 1] == 100 * data.find("random", "cprl", (25,)).scores[0]
-    assert axes.get_ylabel() == "mAP"
+    assert axes.get_ylabel() == "mAP (%)"
 
 
 def test_decades_are_drawn_on_a_logarithmic_axis(drawn):

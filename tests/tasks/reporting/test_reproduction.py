@@ -126,7 +126,7 @@ def test_a_table_holds_what_the_evaluations_hold(stages, trained):
         scores["cprl"].values("map"), scores["cosine"].values("map"), scores["cprl"].queries
     )
     assert claim["verdict"] == "1 split missing"
-    assert f"{found.mean:+.4f}" in claim["measured"]
+    assert f"{100 * found.mean:+.1f}" in claim["measured"]
 
 
 def test_a_statement_is_decided_by_three_splits(stages, trained):
@@ -142,7 +142,7 @@ def test_a_statement_is_decided_by_three_splits(stages, trained):
     # The same split three times: other splits would say the same, and queries decide.
     words = {"ahead": "holds", "level": "not decided", "behind": "does not hold"}
     assert claim["verdict"] == words[found.verdict]
-    assert f"over splits [{found.mean:+.4f}, {found.mean:+.4f}]" in claim["measured"]
+    assert f"over splits [{100 * found.mean:+.1f}, {100 * found.mean:+.1f}]" in claim["measured"]
 
 
 def test_a_line_as_printed_says_what_is_not(stages, trained):
