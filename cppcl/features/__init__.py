@@ -40,7 +40,10 @@ from cppcl.features.scores.edge_boxes import EdgeBoxes
 from cppcl.features.scores.edgeness import Edgeness
 from cppcl.features.scores.objectness import Objectness
 from cppcl.features.scores.stroke_length import StrokeLength
+from cppcl.features.trained.gn_triplet import GoogLeNetTriplet
 from cppcl.features.trained.san import SketchANet
+from cppcl.features.trained.san_triplet import SketchANetTriplet
+from cppcl.features.trained.shape3d import Shape3D
 from cppcl.features.trained.siamese import Siamese
 from cppcl.validation import suggestion
 
@@ -76,6 +79,9 @@ EXTRACTORS: dict[str, type[Extractor]] = {
         Siamese,
         Sift,
         SketchANet,
+        SketchANetTriplet,
+        GoogLeNetTriplet,
+        Shape3D,
         StrokeLength,
         StructureTensor,
         StructureTensorWords,

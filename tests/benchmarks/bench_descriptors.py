@@ -97,7 +97,7 @@ def measure(name: str, drawn: list[Any], training: list[Any], taken: list[Any]) 
 
 
 def main() -> None:
-    """Time every extractor of more than one value."""
+    """Time every extractor of more than one value; `bench_networks.py` has those that train."""
     from threadpoolctl import threadpool_limits
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -115,7 +115,8 @@ def main() -> None:
     taken = photographs(options.pictures)
     print("the paper: LKS 1.1 s a sketch, CNN 0.04 s an image")
     with threadpool_limits(1):
-        for name in options.only or sorted(set(EXTRACTORS) - {"precomputed"}):
+        alone = {n for n, e in EXTRACTORS.items() if e.takes_pictures and not e.cross_modal}
+        for name in options.only or sorted(alone):
             if make_extractor(name).dimension > 1:
                 report(measure(name, drawn, training, taken), options.json)
 

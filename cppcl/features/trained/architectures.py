@@ -44,14 +44,15 @@ class Architecture:
     linear : bool
         True if the last layer is its own output.
     dropout : float
-        Share of the values of a full layer that a training step leaves out.
+        Share of the values of a full layer that a training step leaves out, of those that are
+        rectified.
     """
 
     side: int
     convolutions: tuple[Convolution, ...]
     full: tuple[int, ...]
     linear: bool = False
-    dropout: float = 0.5
+    dropout: float = 0.0
 
     def output_sides(self) -> list[int]:
         """Side of the maps after every convolution and its pooling."""
@@ -122,7 +123,7 @@ FULL = {"paper": 512, "small": 128}
 
 
 def sketch_a_net(
-    size: str, *full: int, linear: bool = False, dropout: float = 0.5
+    size: str, *full: int, linear: bool = False, dropout: float = 0.0
 ) -> Architecture:
     """Sketch-a-Net's convolutions of a size, followed by full layers of these widths."""
     side, convolutions = SKETCH_A_NET[size]

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-SHIFT = 0.125
-"""Largest shift, as a share of the side: the 32 of 256 pixels of the publications."""
-SCALES = (0.85, 1.15)
+SHIFT = 0.05
+"""Largest shift, as a share of the side. Publications have 32 of 256 pixels; here pictures are
+cropped to their lines already."""
+SCALES = (0.9, 1.1)
 """Of the lines of a sketch, or the edges of a photograph."""
 CROP = (1.0, 1.3)
 """Of a photograph in colours, which is only enlarged, so that no margin shows."""

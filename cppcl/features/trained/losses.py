@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
+
+
+def in_full(values: Tensor) -> Tensor:
+    """Values of half precision in single precision, others as they are."""
+    return values.float() if values.dtype is torch.bfloat16 else values
 
 
 def squared_distance(first: Tensor, second: Tensor) -> Tensor:
@@ -29,3 +35,22 @@ def contrastive_loss_of_pairs(same: Tensor, other: Tensor, margin: float) -> Ten
     # The root has no derivative at 0.
     distance = other.clamp(min=1e-12).sqrt()
     return (same.mean() + (margin - distance).clamp(min=0).pow(2).mean()) / 4
+
+
+SAME_SCALE, OTHER_SCALE, DECAY = 0.2, 10.0, 2.77
+
+
+def exponential_loss(first: Tensor, second: Tensor, differ: Tensor) -> Tensor:
+    r""":math:`D^2 / C_p` of a class, else :math:`C_n \exp(-2.77 D / C_n)`, D the L1 distance.
+
+    Parameters
+    ----------
+    first, second : Tensor, (n, d)
+        Codes.
+    differ : Tensor, (n,) bool
+        True where the two are of different classes.
+    """
+    distance = (first - second).abs().sum(dim=1)
+    same = distance.pow(2) / SAME_SCALE
+    other = OTHER_SCALE * torch.exp(-DECAY / OTHER_SCALE * distance)
+    return torch.where(differ, other, same).mean()

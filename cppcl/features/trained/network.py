@@ -143,8 +143,9 @@ class TrainedNetwork(CrossModalExtractor, ABC):
 
     def codes(self, network: nn.ModuleDict, modality: Modality, pictures: Tensor) -> Tensor:
         """Codes of pictures, (n, dimension)."""
-        found: Tensor = network[SHARED if self.tied else modality](pictures)
-        return found.float()
+        from cppcl.features.trained.losses import in_full
+
+        return in_full(network[SHARED if self.tied else modality](pictures))
 
     def triplet_codes(
         self, network: nn.ModuleDict, lesson: Lesson, rows: Rows

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cppcl.features.trained.lesson import Lesson
 
 CLASSES = "classes"
+DROPOUT = {"paper": 0.5, "small": 0.0}
+"""Of layers 6 and 7; a few values cannot spare any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,7 @@ class SketchANet(TrainedNetwork):
     def build_branch(self, channels: int) -> nn.Module:
         """Layers 1 to 7."""
         width = FULL[self.size]
-        return sketch_a_net(self.size, width, width).build(channels)
+        return sketch_a_net(self.size, width, width, dropout=DROPOUT[self.size]).build(channels)
 
     def build_heads(self, n_classes: int) -> dict[str, nn.Module]:
         """Layer 8, one value a class."""
@@ -67,5 +69,7 @@ class SketchANet(TrainedNetwork):
         """Cross-entropy of the classes of sketches."""
         from torch.nn.functional import cross_entropy
 
+        from cppcl.features.trained.losses import in_full
+
         scores = network[CLASSES](network[SHARED](lesson.pictures("sketch", rows[:, 0])))
-        return cross_entropy(scores.float(), lesson.classes("sketch", rows[:, 0]))
+        return cross_entropy(in_full(scores), lesson.classes("sketch", rows[:, 0]))

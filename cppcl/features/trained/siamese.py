@@ -48,7 +48,8 @@ class Siamese(TrainedNetwork):
 
     def build_branch(self, channels: int) -> nn.Module:
         """Sketch-a-Net's convolutions and two full layers, the last of 64 values."""
-        return sketch_a_net(self.size, FULL[self.size], DIMENSION, linear=True).build(channels)
+        widths = FULL[self.size], DIMENSION
+        return sketch_a_net(self.size, *widths, linear=True).build(channels)
 
     def codes(self, network: nn.ModuleDict, modality: Modality, pictures: Tensor) -> Tensor:
         """Unit codes of pictures, (n, 64)."""

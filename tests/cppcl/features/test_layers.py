@@ -26,8 +26,8 @@ def only(layers, kind):
 
 
 @pytest.mark.parametrize("name", [*NAMES, "lks+hog"])
-def test_layers_are_well_formed_and_hold_the_vector(name, make, drawings):
-    extractor = make(name).fit(drawings)
+def test_layers_are_well_formed_and_hold_the_vector(name, make, drawings, taught):
+    extractor = taught(make(name), drawings)
     layers = explanation(extractor, drawings[3])
     assert isinstance(layers[0], Seen)
     np.testing.assert_array_equal(layers[0].picture, drawings[3])
@@ -64,9 +64,9 @@ def test_what_is_not_learned_yet_is_left_out(name, make, drawings):
 
 
 @pytest.mark.parametrize("name", [*NAMES, "lks+hog"])
-def test_a_blank_picture_can_be_looked_at(name, make, drawings):
+def test_a_blank_picture_can_be_looked_at(name, make, drawings, taught):
     blank = np.full((40, 50, 3), 255, dtype=np.uint8)
-    for layer in only(explanation(make(name).fit(drawings), blank), Numbers):
+    for layer in only(explanation(taught(make(name), drawings), blank), Numbers):
         assert np.isfinite(layer.values).all()
 
 
