@@ -38,7 +38,7 @@ BENCH := env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python
 
 bench: $(VENV)/.installed-bench ## every benchmark, one after the other; the learner's in bench.json
 	@set -e; for name in coding pacing training; do \
-		echo "== $$name"; $(BENCH) tests/benchmarks/bench_$$name.py --json bench.json; \
+		echo "== $$name"; $(BENCH) tests/benchmarks/learner/bench_$$name.py --json bench.json; \
 	done; \
 	for name in features descriptors curricula storage serve scaling; do \
 		echo "== $$name"; OMP_NUM_THREADS=1 $(BENCH) tests/benchmarks/bench_$$name.py; \

@@ -2,8 +2,8 @@
 
 Run from the project's folder, after ``cppcl run emoji --workspace DIR``::
 
-    python tests/benchmarks/bench_jittered_drawings.py --workspace DIR [--protocol instance]
-        [--method cprl] [--splits 3] [--seed 0] [--parts]
+    python tests/benchmarks/drawings/bench_jittered_drawings.py --workspace DIR
+        [--protocol instance] [--method cprl] [--splits 3] [--seed 0] [--parts]
 
 Every test sketch of a split is rendered from its SVG as it is, and at random moved, reduced to 0.6
 to 1, with strokes 0.5 to 3 times as wide and up to 30 % of them missing. The same model searches
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from jittered_drawings import Jitter, jittered, random_jitter

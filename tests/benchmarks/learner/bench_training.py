@@ -2,7 +2,7 @@
 
 Run from the project's folder::
 
-    python tests/benchmarks/bench_training.py [flickr15k] [cufs] [tuberlin] [growth] \
+    python tests/benchmarks/learner/bench_training.py [flickr15k] [cufs] [tuberlin] [growth] \
         [--device cuda] [--json bench.json]
 
 Without names every part runs but 'tuberlin', which takes some minutes and 10 GB. 'growth' trains
@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[3]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from entries import PLAIN, clustered_features, entry, in_process, product_rate, report
 

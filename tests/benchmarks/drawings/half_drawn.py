@@ -2,7 +2,7 @@
 
 cppcl run emoji-drawn
 cppcl run emoji-drawn --set name=emoji-drawn-edgeness --set sketch_source=scores
-python tests/benchmarks/half_drawn.py [WORKSPACE] [--figure FILE.png]
+python tests/benchmarks/drawings/half_drawn.py [WORKSPACE] [--figure FILE.png]
 """
 
 from __future__ import annotations

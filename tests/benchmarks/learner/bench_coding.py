@@ -2,7 +2,7 @@
 
 Run from the project's folder::
 
-    python tests/benchmarks/bench_coding.py [--device cuda] [--json bench.json]
+    python tests/benchmarks/learner/bench_coding.py [--device cuda] [--json bench.json]
 
 5,000 samples of 2,400 columns, 1,000 atoms. The limit is one product of features and atoms in the
 same run, which every method needs. Peers need ``pip install -e '.[bench]'``. SPAMS solves by
@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[3]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from entries import clustered_features, entry, report, seconds
 

@@ -1,7 +1,7 @@
 """Twenty plain drawings on the search page, with pointer events: which find what they mean.
 
     cppcl serve emoji
-    python tests/benchmarks/bench_drawings.py --address http://127.0.0.1:8766/
+    python tests/benchmarks/drawings/bench_drawings.py --address http://127.0.0.1:8766/
 
 For each drawing it prints the rank of the first right picture, and what came first; then how many
 were right within the first 1, 5 and 10, strictly (the title alone) and with titles that a drawing
@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-TESTS = Path(__file__).parents[1]
-for folder in (TESTS / "benchmarks", TESTS / "deployments"):
+TESTS = Path(__file__).parents[2]
+for folder in (TESTS / "benchmarks/drawings", TESTS / "deployments"):
     sys.path.insert(0, str(folder))
 
 from browsing import launched, opened  # noqa: E402

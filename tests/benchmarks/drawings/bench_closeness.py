@@ -2,7 +2,7 @@
 
 Run from the project's folder, after ``cppcl run emoji --workspace DIR``::
 
-    python tests/benchmarks/bench_closeness.py --workspace DIR [--protocol instance]
+    python tests/benchmarks/drawings/bench_closeness.py --workspace DIR [--protocol instance]
         [--method cprl] [--gallery FOLDER [--sketches FOLDER]]
 
 In the model's own gallery the threshold is found with half of the test sketches and tried with the
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from cppcl.pictures.decoding import decode_picture, picture_suffixes
 from cppcl.retrieval.exact import nearest

@@ -2,7 +2,8 @@
 
 Run from the project's folder::
 
-    python tests/benchmarks/bench_pacing.py [--json bench.json] [--only diagonal links knn large]
+    python tests/benchmarks/learner/bench_pacing.py [--json bench.json]
+        [--only diagonal links knn large]
 
 5,000 samples with 100,000 within-class pairs, coupled by class links, by these and neighbours
 within the modalities, or not at all. Peers solve the same program with slack variables, OSQP to
@@ -30,8 +31,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[3]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from entries import ONCE_ABOVE, REPEATS, entry, in_process, report
 

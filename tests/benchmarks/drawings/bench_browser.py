@@ -1,7 +1,7 @@
 """Made drawings and pictures, as this package reads them and as headless Chromium draws them.
 
-``python tests/benchmarks/bench_browser.py`` prints how many agree within a tolerance, how many are
-refused by name, and each that differs without a word.
+``python tests/benchmarks/drawings/bench_browser.py`` prints how many agree within a tolerance,
+how many are refused by name, and each that differs without a word.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-ROOT = Path(__file__).parents[2]
-for folder in ("", "tests", "tests/benchmarks", "tests/deployments"):
+ROOT = Path(__file__).parents[3]
+for folder in ("", "tests", "tests/benchmarks/drawings", "tests/deployments"):
     sys.path.insert(0, str(ROOT / folder))
 
 from browsing import launched  # noqa: E402
