@@ -39,7 +39,7 @@ HEARD = """([ready, n]) => {
   return form && (lost || document.querySelector("#mine").textContent === n)
     ? [lost, form.elements.left.value, form.elements.right.value] : null;
 }"""
-N_ANSWERS = 200
+N_ANSWERS = 80
 Click = tuple[str, str, str]
 
 
@@ -255,7 +255,7 @@ def answer_together(people: list[Annotator], n_answers: int, seed: int) -> None:
 
 
 def test_two_annotators_at_once_and_a_server_that_is_killed(chromium, record_shapes, tmp_path):
-    """200 answers by keyboard; the server is killed while two are on their way."""
+    """80 answers by keyboard; the server is killed while two are on their way."""
     place = record_shapes(tmp_path / "place", per_class=20)
     folder = artifacts(tmp_path)
     with opened(chromium, "phone") as phone, opened(chromium, "desktop") as desktop:
