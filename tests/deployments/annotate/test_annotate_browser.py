@@ -144,6 +144,7 @@ def test_axe_finds_no_fault(page, serve, session):
     assert accessibility_faults(page) == ""
 
 
+@pytest.mark.parametrize("page", ["desktop"], indirect=True)
 def test_an_answer_that_is_not_kept_is_told_and_can_be_given_again(page, serve, database):
     port, stop = serve()
     begin(page, port)
@@ -159,6 +160,7 @@ def test_an_answer_that_is_not_kept_is_told_and_can_be_given_again(page, serve, 
     assert [(a.sample_a, a.sample_b) for a in database.answers()] == [before]
 
 
+@pytest.mark.parametrize("page", ["desktop"], indirect=True)
 def test_only_a_skip_counts_while_a_picture_cannot_be_shown(page, serve, database):
     port, _ = serve()
     page.route("**/picture?*", lambda route: route.abort(), times=1)
@@ -173,6 +175,7 @@ def test_only_a_skip_counts_while_a_picture_cannot_be_shown(page, serve, databas
     assert [(*before, "skip"), "b"] == [kept[0], kept[1][2]]
 
 
+@pytest.mark.parametrize("page", ["desktop"], indirect=True)
 def test_a_file_is_imported(page, serve, annotated, tmp_path):
     port, _ = serve()
     s, t = (sample.id for sample in annotated.modalities["sketch"].samples[:2])
@@ -186,6 +189,7 @@ def test_a_file_is_imported(page, serve, annotated, tmp_path):
     assert "line 3: '<b>gone</b>' is no sample" in said
 
 
+@pytest.mark.parametrize("page", ["desktop"], indirect=True)
 def test_what_was_answered_in_another_window_is_told_and_passed(page, serve, session):
     port, _ = serve()
     begin(page, port)

@@ -278,6 +278,7 @@ def test_favourites_are_kept_in_the_browser(page):
     assert page.is_hidden("#kept")
 
 
+@pytest.mark.parametrize("page", ["desktop"], indirect=True)
 def test_a_picture_is_uploaded_pasted_or_refused(page, tmp_path):
     drawn = np.full((50, 90, 3), 255, np.uint8)
     drawn[10:40, 20:24] = 0
@@ -350,6 +351,7 @@ def test_a_pen_that_presses_draws_wider(page):
     assert ink[2] > 1.2 * ink[1]
 
 
+@pytest.mark.parametrize("page", ["desktop"], indirect=True)
 def test_nothing_close_is_said(page, live, monkeypatch):
     from deployments.serve.closeness import Closeness
 
@@ -363,6 +365,7 @@ def test_nothing_close_is_said(page, live, monkeypatch):
     assert page.locator("#matches.far li").count() == 24
 
 
+@pytest.mark.parametrize("page", ["desktop"], indirect=True)
 def test_a_late_answer_is_not_shown(page):
     held = []
 
@@ -381,6 +384,7 @@ def test_a_late_answer_is_not_shown(page):
     page.unroute("**/api/search")
 
 
+@pytest.mark.parametrize("page", ["desktop"], indirect=True)
 def test_a_busy_server_is_asked_again(page):
     tries = []
 
@@ -511,6 +515,7 @@ def test_axe_finds_no_fault(screen, scheme, chromium, address, live, tmp_path, m
         look("a file that is none")
 
 
+@pytest.mark.parametrize("page", ["desktop"], indirect=True)
 def test_two_hundred_random_strokes(page):
     """Ten at a time, as fast as the page takes them, some with the eraser or taken back."""
     strokes = """(all) => {
