@@ -272,7 +272,7 @@ OPTIONS = {
 } | {name: kind for name, kind in (METHODS | EXTRACTORS).items() if name != "cprl"}
 
 
-LIMIT = 20
+LIMIT = 60
 """Seconds that a call may take, the first of which may compile."""
 
 

@@ -63,6 +63,7 @@ AREAS = {
     "store": Area(
         "kills, full disks, errors, damage, hostile artifacts, several at once",
         (
+            "tests/storage/test_at_once.py",
             "tests/storage/test_hostile.py",
             "tests/storage/test_special_files.py",
             "tests/storage/test_reading.py",
@@ -172,10 +173,11 @@ def faults(lines: Iterable[str]) -> Iterator[Tried]:
 
 
 def read(files: Iterable[Path]) -> list[Tried]:
-    """What was written before, here or by the chaos."""
+    """What was written before, here or by the chaos; of what was run again, the last outcome."""
     lines = [line for file in files for line in file.read_text().splitlines()]
     ours = [Tried(**json.loads(line)) for line in lines if '"part"' not in line]
-    return [*ours, *faults(line for line in lines if '"part"' in line)]
+    found = [*ours, *faults(line for line in lines if '"part"' in line)]
+    return list({(one.area, one.by): one for one in found}.values())
 
 
 def summary(found: Iterable[Tried]) -> str:
