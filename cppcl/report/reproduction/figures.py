@@ -265,8 +265,8 @@ def _bars(intervals: Sequence[Interval]) -> NDArray[np.float64]:
 
 
 def _short(value: float) -> str:
-    """Three digits of a fraction, without the first 0."""
-    return f"{value:.3f}".removeprefix("0")
+    """A value as small type holds it."""
+    return f"{value:.1f}"
 
 
 def _widen(axes: Axes) -> None:

@@ -32,9 +32,9 @@ def signed(score: str, value: float) -> str:
     return f"{100 * value:+.1f}"
 
 
-def with_interval(score: str, found: Interval) -> str:
-    """A difference of scores and its interval."""
-    return f"{signed(score, found.mean)} {interval_text(score, found)}"
+def percent(found: Interval) -> Interval:
+    """An interval as figures show it, in per cent."""
+    return Interval(100 * found.mean, 100 * found.low, 100 * found.high)
 
 
 def interval_text(score: str, found: Interval | None) -> str:

@@ -20,15 +20,17 @@ from cppcl.report.reproduction.data import (
     Value,
 )
 from cppcl.report.reproduction.verdicts import Finding
+from cppcl.report.tables import score_title
 from cppcl.retrieval.comparison import Interval
 from cppcl.retrieval.metrics import RECALL_LEVELS
 from storage import Store
 from tasks.lineage import Lineage
 from tasks.reporting.report import result_grid
-from tasks.reporting.reproduction.cells import Content, claim
+from tasks.reporting.reproduction.cells import Content, claim, score_cell
 from tasks.reporting.reproduction.series import MeasuredItem, Series, known_scores
 from tasks.samples import open_pictures, targets
 
+MAP = "map"
 ELEVEN = RECALL_LEVELS[::10]
 
 
@@ -83,7 +85,7 @@ def per_category(store: Store, item: MeasuredItem) -> Content:
     rows = [
         Row(
             item.series[place].title,
-            [Value(one[name], f"{one[name]:.3f}") for name in names],
+            [score_cell(MAP, one[name]) for name in names],
             item.series[place].artifacts,
         )
         for place, one in values.items()
@@ -103,10 +105,10 @@ def per_category(store: Store, item: MeasuredItem) -> Content:
         claims.append(claim(said, measured, share.above(0.5), [share]))
     bars = Bars(
         names,
-        {item.series[p].title: [one[name] for name in names] for p, one in values.items()},
-        "mAP",
+        {item.series[p].title: [100 * one[name] for name in names] for p, one in values.items()},
+        score_title(MAP),
     )
-    caption = "mAP of the queries of each category, mean over splits"
+    caption = f"{score_title(MAP)} of the queries of each category, mean over splits"
     return {
         "tables": [ResultTable(item.name, caption, names, rows)],
         "figures": [Figure(item.name, caption, bars)],

@@ -29,6 +29,7 @@ from tasks.reporting.reproduction.cells import (
     Content,
     claim,
     mean_cells,
+    percent,
     score_cell,
     with_intervals,
 )
@@ -98,7 +99,7 @@ def sweep_panel(
     curves = []
     for number, method in enumerate(methods):
         here = [p for p in places if item.series[p].title == method and p in found]
-        intervals = [found[p].interval(score) for p in here]
+        intervals = [percent(found[p].interval(score)) for p in here]
         curves.append(
             Curve(
                 method,
@@ -119,7 +120,7 @@ def sweep_panel(
         curves,
         logarithmic=spread.logarithmic,
         y_from_zero=True,
-        level=None if chance is None else ("chance", chance),
+        level=None if chance is None else ("chance", 100 * chance),
     )
 
 
@@ -173,7 +174,8 @@ def surface(store: Store, item: MeasuredItem) -> Content:
     intervals = {place: scores.interval(score) for place, scores in found.items()}
     if not intervals:
         return {}
-    values = [[intervals.get(place_of[a, b]) for a in x["chosen"]] for b in y["chosen"]]
+    shown = {place: percent(interval) for place, interval in intervals.items()}
+    values = [[shown.get(place_of[a, b]) for a in x["chosen"]] for b in y["chosen"]]
     rows = []
     for (a, b), place in place_of.items():
         series = item.series[place]

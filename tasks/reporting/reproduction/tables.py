@@ -34,6 +34,7 @@ from tasks.reporting.reproduction.cells import (
     claim,
     interval_cell,
     mean_cells,
+    percent,
     score_cell,
     signed,
     verdict_of,
@@ -318,7 +319,7 @@ def retrieval_time(store: Store, item: MeasuredItem) -> Content:
             Value(f"[{least!r}, {most!r}]", f"{least:.1f} to {most:.1f}"),
         ]
         rows.append(Row(series.title, cells, series.artifacts, (), series.about.get("note", "")))
-        places[series.title] = (Interval(1000 * total, least, most), ours)
+        places[series.title] = (Interval(1000 * total, least, most), percent(ours))
     columns = [score_title(score), INTERVAL, *PARTS_OF_A_QUERY, "together", "least to most"]
     caption = (
         "Milliseconds of processor time of a query: describe the sketch, find its code, rank; "
