@@ -160,8 +160,8 @@ def _start(words: IO[bytes]) -> None:
             "Prefect's server did not start "
             f"({f'exit code {server.returncode}' if ended else f'in {START_SECONDS:g} s'}"
             f"{last_words(words)}); see "
-            f"that {get_current_settings().home} can be written, has space and is not locked, or set "
-            "PREFECT_HOME to another folder"
+            f"that {get_current_settings().home} can be written, has space and is not locked, or "
+            "set PREFECT_HOME to another folder"
         )
     from prefect.context import refresh_global_settings_context
 
