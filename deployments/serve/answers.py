@@ -96,7 +96,7 @@ def describe_model(model: ServedModel) -> out.ModelOut:
         examples=[
             out.ExampleOut(
                 row=row,
-                title=model.title_of_example(row),
+                title=model.sketch(row).title,
                 thumbnail=f"/pictures/{key}/sketch/{row}",
                 original=f"/originals/{key}/sketch/{row}",
             )

@@ -18,6 +18,7 @@ from deployments.serve import documented
 from deployments.serve import interface as out
 from deployments.serve.answers import ChangedError, answered, describe_model, error_text
 from deployments.serve.live import Live
+from deployments.serve.maps import Maps
 from deployments.serve.metrics import MEDIA_TYPE, Metrics, MetricsMiddleware
 from deployments.serve.originals import SHOWN_AS_THEY_ARE, original
 from deployments.serve.served_model import PictureRow, ServedModel
@@ -50,7 +51,7 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
     work : WorkQueue, optional
         Where searches run.
     """
-    work, metrics = work or WorkQueue(), Metrics()
+    work, metrics, maps = work or WorkQueue(), Metrics(), Maps(live)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -59,6 +60,7 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
         yield
         live.stopping.set()
         work.close()
+        maps.close()
         preparing.join()
 
     app = FastAPI(
@@ -89,6 +91,17 @@ def make_app(live: Live, access: Access, work: WorkQueue | None = None) -> FastA
         live.look_for_newer()
         names = [(text, live.get(text).n_pictures) for text in live.texts]
         return page("search.html", models=names)
+
+    @app.get("/map", include_in_schema=False)
+    def map_page() -> Response:
+        return page("map.html", models=live.texts)
+
+    @app.get("/api/map/{key}", responses=documented.refusals(404, 500, 503))
+    def map_of(key: str) -> out.MapOut:
+        model = live.by_key(key)
+        if model is None:
+            raise HTTPException(404, "There is no such gallery; ask /api/models for its key.")
+        return maps.get(model)
 
     @app.get("/api/models", responses=documented.refusals(500))
     def models() -> out.ModelsOut:

@@ -139,6 +139,34 @@ class ModelsOut(BaseModel):
     models: list[ModelOut]
 
 
+class MapSideOut(BaseModel):
+    """Pictures or sketches of a map, one entry of every column each."""
+
+    row: list[int]
+    x: list[float] = Field(description="from the left, between 0 and 1")
+    y: list[float] = Field(description="from above, between 0 and 1")
+    title: list[str]
+    label: list[str]
+    name: list[str]
+    entered: list[int] = Field(
+        description="round of the training, from 1, in which each entered; 0: never; -1: it did "
+        "not train, or training does not pace"
+    )
+
+
+class MapOut(BaseModel):
+    """The pictures of a gallery in the plane, and sketches beside what they find."""
+
+    key: str
+    images: MapSideOut
+    sketches: MapSideOut
+    nearest: list[int] = Field(description="of each sketch, the position of a picture in `images`")
+    right: list[bool | None] = Field(
+        description="whether that picture is right; null where the gallery holds nothing right"
+    )
+    held_out: list[bool] = Field(description="whether the model did not learn from the sketch")
+
+
 class ServedOut(BaseModel):
     """State of a model."""
 

@@ -131,7 +131,7 @@ class Live:
 
     def _prepare(self, several: list[Served]) -> None:
         for served in several:
-            for modality in ("sketch", "image"):
+            for modality in ("image", "sketch"):
                 served.model.small[modality].prepare(self.stopping, self.idle)
 
     def _renew(self, served: Served) -> bool:

@@ -21,12 +21,11 @@ from cppcl.retrieval.feedback import moved_query
 from cppcl.retrieval.gallery import Gallery
 from deployments.serve.closeness import Closeness, closeness_of
 from deployments.web.pictures import PictureFile, PictureReader
-from storage import Artifact, Recipe, Reference
+from storage import Reference
+from tasks.collection_map import codes_of_training
 from tasks.drawings import Drawings, drawings_of
-from tasks.lineage import Lineage
 from tasks.model import Model
 from tasks.samples import gallery_rows, open_pictures, open_split, targets, usable_rows
-from tasks.stages import encode
 from tasks.workers.extractors import extractor_of
 from tasks.workspace import Workspace
 
@@ -46,6 +45,14 @@ class Found:
 
     row: int
     similarity: float
+
+
+class Shown(NamedTuple):
+    """What is said of a picture: its title, its class, and its path in the data set."""
+
+    title: str
+    label: str
+    path: str
 
 
 class Marks(NamedTuple):
@@ -86,7 +93,7 @@ class ServedModel:
     examples : list of int
         Rows of sketches, of those that it did not learn from if there are any.
     small, large : PictureReader
-        Pictures of the gallery, and those examples.
+        Pictures of the gallery, and the sketches of the model's own data set.
     licence : str
         Of the pictures; empty where none is known.
     """
@@ -143,10 +150,8 @@ class ServedModel:
                 targets(self.table, "image", target, rows),
                 metric=metric,
             )
-        sketch_rows = sketches.table.rows("sketch")
-        self._sketch_titles: dict[int, str] = {
-            r: sketches.table.title(sketch_rows[r]) for r in self.examples
-        }
+        self._sketch_table = sketches.table
+        self._sketch_rows = sketches.table.rows("sketch")
         self.drawings: Drawings = drawings_of(workspace, lineage)
         shown: dict[Modality, tuple[SampleTable, Path]] = {
             "sketch": (sketches.table, sketches.root),
@@ -158,7 +163,7 @@ class ServedModel:
             files: dict[PictureRow, PictureFile] = {
                 (modality, row): PictureFile(table.paths[k], table.sha256[k])
                 for row, k in enumerate(table.rows(modality).tolist())
-                if modality == "image" or row in self._sketch_titles
+                if modality == "image" or home
             }
             self.small[modality] = PictureReader(root, files, THUMBNAIL)
             self.large[modality] = PictureReader(root, files, LARGE)
@@ -182,9 +187,10 @@ class ServedModel:
         """Pixels to which queries are reduced."""
         return self._spec.longest_side
 
-    def title_of_example(self, row: int) -> str:
-        """Title of the sketch in a row."""
-        return self._sketch_titles[row]
+    def sketch(self, row: int) -> Shown:
+        """What is said of a sketch of the model's own data set."""
+        table, at = self._sketch_table, self._sketch_rows[row]
+        return Shown(table.title(at), table.labels[at], table.paths[at])
 
     def by_picture(self, picture: Picture, k: int, marks: Marks = NO_MARKS) -> list[Found]:
         """Nearest pictures to a sketch, best first; none where its code is all zero."""
@@ -248,13 +254,3 @@ class ServedModel:
             if np.isfinite(similarity)
         ]
         return [match for match in found if match.row not in left_out][:k]
-
-
-def codes_of_training(workspace: Workspace, lineage: Lineage) -> Artifact | None:
-    """Codes of the sketches and pictures of a model's own data set, if they are stored."""
-    if "sketch" in lineage.encoded:
-        return lineage.codes
-    inputs = {"model": lineage.training.reference} | {
-        f"{modality}_features": features for modality, features in lineage.features.items()
-    }
-    return workspace.store.find(Recipe("encode", encode.VERSION, {}, inputs).reference)

@@ -335,6 +335,7 @@ function aboutClose({ threshold, right_kept, wrong_refused, n_wrong, n_unknown }
 function choose(name) {
   model = models.find((one) => one.name === name) || models[0];
   byId("model").value = model.name;
+  byId("map-link").href = `${root}/map#${new URLSearchParams({ model: model.name })}`;
   drawing.setLook(model.look);
   titles.clear();
   firstExample = 0;
