@@ -230,8 +230,8 @@ function paintMap() {
       context.stroke();
     }
     if (map.right[i] === false) {
-      context.lineWidth = 1.5;
-      context.strokeStyle = dark.matches ? "#ff9492" : "#a40e26";
+      context.lineWidth = asPictures ? 2 : 1.5;
+      context.strokeStyle = dark.matches && !asPictures ? "#ff9492" : "#a40e26"; // on white paper
       context.beginPath();
       for (const sign of [1, -1]) {
         context.moveTo(x - 6, y - 6 * sign);
