@@ -23,6 +23,7 @@ COMMANDS = {
     "try": "two folders, sketches and pictures: train, score, and serve a page to draw on",
     "sweep": "run an experiment for every combination of values and plot the scores",
     "reproduce": "rebuild the paper's tables and figures on a data set, on one page",
+    "doctor": "look at this machine: what would fail, and how to mend it",
     "stages": "list the stages and what each makes",
     "options": "list options with their values and meanings",
     "features": "list feature extractors, or show what one sees in a picture",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cppcl.errors import InputError
 from cppcl.regular_files import read_text
-from deployments.commands.arguments import add_listening, add_workspace
+from deployments.commands.arguments import PORTS, add_listening, add_workspace
 from deployments.terminal import Terminal
 from tasks.workspace import Workspace
 
@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
     parser.add_argument("experiment", help="experiment (its latest run) or the name of a run")
-    add_listening(parser, 8765)
+    add_listening(parser, PORTS["annotate"])
     parser.add_argument(
         "--split", metavar="KEY", help="split whose training pictures are shown (default: first)"
     )

@@ -6,6 +6,9 @@ import os
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
+PORTS = {"serve": 8766, "annotate": 8765}
+"""Where the pages listen unless told otherwise, by command."""
+
 
 def add_workspace(parser: ArgumentParser) -> None:
     """Add ``--workspace``."""

@@ -5,7 +5,13 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from deployments.commands.arguments import add_listening, add_method, add_workspace, with_method
+from deployments.commands.arguments import (
+    PORTS,
+    add_listening,
+    add_method,
+    add_workspace,
+    with_method,
+)
 from deployments.terminal import Terminal
 from tasks.workspace import Workspace
 
@@ -21,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="name of an experiment or index (newer runs replace older ones), or key of an "
         "encode artifact",
     )
-    add_listening(parser, 8766)
+    add_listening(parser, PORTS["serve"])
 
 
 def run(options: Namespace) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cppcl.datasets.files import scan_pictures
 from cppcl.errors import InputError
-from deployments.commands.arguments import add_listening, add_record, add_workspace
+from deployments.commands.arguments import PORTS, add_listening, add_record, add_workspace
 
 EXPERIMENTS = {True: "folder", False: "pairs"}
 """Experiment of pictures in class folders, and of pictures paired by name."""
@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--no-page", action="store_true", help="train and score only; serve no page"
     )
-    add_listening(parser, 8766)
+    add_listening(parser, PORTS["serve"])
     add_record(parser)
 
 
