@@ -84,6 +84,11 @@ class Method(Protocol):
         ...
 
     @property
+    def code_bits(self) -> int | None:
+        """Bits of a code where codes are binary, -1 and 1, with these options; else None."""
+        ...
+
+    @property
     def uses_gpu(self) -> bool:
         """True if these options ask for a GPU."""
         ...

@@ -22,6 +22,7 @@ from tasks.cluster.kinds import ClusterOptions
 from tasks.cluster.session import Cluster, cluster_session
 from tasks.progress import log
 from tasks.reporting.report import render_report
+from tasks.stages.binary_codes import binary_codes
 from tasks.stages.build_curricula import build_curricula
 from tasks.stages.contract import StageNotStoredError
 from tasks.stages.encode import encode
@@ -30,7 +31,7 @@ from tasks.stages.extract import extract
 from tasks.stages.fetch import fetch
 from tasks.stages.learn import find_learned, learn, log_test_pictures
 from tasks.stages.split import split
-from tasks.stages.train import train, train_ahead, training_recipe
+from tasks.stages.train import constructed, train, train_ahead, training_recipe
 from tasks.stages.tune import Search, best_options, search_ahead, tune
 from tasks.workspace import Workspace
 
@@ -82,6 +83,7 @@ class Fit(NamedTuple):
     samples: dict[str, Any]
     features: dict[str, Reference]
     metric: str
+    itq_bits: int | None
 
 
 class Chain:
@@ -358,6 +360,7 @@ class Chain:
                 one.samples,
                 one.features,
                 one.options.metric or self.experiment.evaluation.metric,
+                one.options.itq_bits,
             )
 
     def search_ahead(self, searches: list[Search]) -> None:
@@ -429,16 +432,28 @@ class Chain:
         return train_ahead(workspace=self.workspace, recipes=recipes, mode=mode)
 
     def score(self, fit: Fit, model: Reference) -> None:
-        """Encode with a trained method, and evaluate it."""
+        """Encode with a trained method, make binary codes where asked for, and evaluate."""
         codes = self.stage("encode", encode, model=model, **fit.features, label=fit.label)
         if not self.selection.runs("evaluate"):
             return
+        options = self.experiment.evaluation.model_dump() | {"metric": fit.metric}
+        if fit.itq_bits:
+            codes = self.stage(
+                "evaluate",
+                binary_codes,
+                codes=codes,
+                split=fit.samples["split"],
+                bits=fit.itq_bits,
+                label=fit.label,
+            )
+        elif not constructed(fit.training).code_bits:
+            options["radius"] = None
         scored = self.stage(
             "evaluate",
             evaluate,
             **fit.samples,
             codes=codes,
-            **{**self.experiment.evaluation.model_dump(), "metric": fit.metric},
+            **options,
             label=fit.label,
         )
         self.record.add_scores(fit.protocol, fit.method, scored)

@@ -113,9 +113,11 @@ class RunRecord:
             table[protocol] = {
                 m: summarise([d["scores"] for d in ds]) for m, ds in documents.items()
             }
-            # Chance depends on the test rows alone: the same for every method.
-            first = next(iter(documents.values()))
-            table[protocol]["chance"] = summarise([d["chance"] for d in first])
+            # Chance depends on the test rows alone: the same for every method that has the score.
+            chance: dict[str, float] = {}
+            for ds in documents.values():
+                chance |= summarise([d["chance"] for d in ds])
+            table[protocol]["chance"] = chance
         return table
 
     def training(self, store: Store) -> dict[str, dict[str, dict[str, float]]]:

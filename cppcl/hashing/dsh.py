@@ -123,6 +123,11 @@ class DSH(Learner):
             )
 
     @property
+    def code_bits(self) -> int:
+        """Bits of a code."""
+        return self.bits
+
+    @property
     def uses_curricula(self) -> bool:
         """True if samples are paced and curricula have any weight."""
         return self.paces and self.pacing.mu > 0

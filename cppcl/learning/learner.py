@@ -51,6 +51,11 @@ class BaseMethod:
         return False
 
     @property
+    def code_bits(self) -> int | None:
+        """Bits of a code where codes are binary, -1 and 1; here None."""
+        return None
+
+    @property
     def uses_gpu(self) -> bool:
         """True if these options ask for a GPU; here false."""
         return False

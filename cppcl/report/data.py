@@ -73,7 +73,8 @@ class MethodResult:
     cumulative_match : array_like, (K,), optional
         Share of queries with a relevant item among the first 1, ..., K, averaged over splits.
     counts : dict of str to int
-        What was counted beside the scores, such as all-zero codes; totals over splits.
+        What was counted beside the scores, such as all-zero codes: totals over splits. Bits of
+        binary codes are among them.
     history : dict of str to array_like, (iterations,)
         Curves of one training run. A key is ``panel`` or ``panel/curve``: ``objective``,
         ``gamma``, ``mean v/sketch``, ``mean v/image``.
@@ -123,6 +124,7 @@ class MethodResult:
                 "zero query codes": sum(e.n_zero_queries for e in evaluations),
                 "gallery": sum(e.n_gallery for e in evaluations),
                 "zero gallery codes": sum(e.n_zero_gallery for e in evaluations),
+                **({} if evaluations[0].n_bits is None else {"bits": evaluations[0].n_bits}),
             },
             history=history or {},
             query_scores=[

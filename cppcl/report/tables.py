@@ -133,7 +133,11 @@ def found_text(method: str, means: Mapping[str, float], chance: Mapping[str, flo
 def score_title(key: str) -> str:
     """Name of a score for people, with its unit."""
     name, _, number = key.rpartition("_")
-    titles = {"rank": f"rank-{number}", "precision_at": f"P@{number}"}
+    titles = {
+        "rank": f"rank-{number}",
+        "precision_at": f"P@{number}",
+        "precision_within": f"P(Hamming ≤ {number})",
+    }
     return f"{'mAP' if key == 'map' else titles.get(name, key)} (%)"
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cppcl.errors import InputError
 from cppcl.retrieval.exact import Metric, checked_codes, rank_gallery, zero_codes
+from cppcl.retrieval.hamming import precision_within
 from cppcl.validation import as_array, check_labels, check_number
 
 CONVENTION = (
@@ -24,6 +25,11 @@ CONVENTION = (
     "expectation over random rankings."
 )
 """How every score is computed; printed with the scores."""
+HAMMING_CONVENTION = (
+    " precision_within_r is the mean share of relevant items among those of Hamming distance at "
+    "most r, 0 where there are none."
+)
+"""What is added for binary codes."""
 
 RECALL_LEVELS: NDArray[np.float64] = np.arange(101) / 100
 """Recall levels of `RankingScores.precision_recall`."""
@@ -36,8 +42,8 @@ class RankingScores:
     Parameters
     ----------
     scores : dict of str to float
-        ``rank_<k>``, ``map`` and ``precision_at_<n>`` (only where the gallery has n items), each
-        in [0, 1].
+        ``rank_<k>``, ``map`` and ``precision_at_<n>`` (only where the gallery has n items), and
+        ``precision_within_<r>`` of binary codes, each in [0, 1].
     chance : dict of str to float
         Expected value of the same scores for a random ranking.
     average_precision : ndarray, (q,) float64
@@ -52,6 +58,8 @@ class RankingScores:
         Number of all-zero codes on each side.
     n_without_relevant : int
         Number of queries that were left out since the gallery holds nothing relevant.
+    n_bits : int or None
+        Length of binary codes; None for others.
     """
 
     scores: dict[str, float]
@@ -64,6 +72,7 @@ class RankingScores:
     n_zero_queries: int
     n_zero_gallery: int
     n_without_relevant: int
+    n_bits: int | None = None
     convention: str = field(default=CONVENTION, repr=False)
 
 
@@ -76,6 +85,7 @@ def evaluate(
     metric: Metric = "cosine",
     ranks: Sequence[int] = (1, 5, 10),
     precisions: Sequence[int] = (100,),
+    radius: int | None = None,
     seed: int = 0,
     chunk: int = 4096,
 ) -> RankingScores:
@@ -98,6 +108,8 @@ def evaluate(
         The k of ``rank_k``; above g, k counts as g.
     precisions : sequence of int
         The n of ``precision_at_n``; those above g are left out.
+    radius : int, optional
+        The r of ``precision_within_r``, for binary codes alone: entries -1 and 1.
     seed : int
         Seed of the shuffle that breaks ties.
     chunk : int
@@ -113,7 +125,8 @@ def evaluate(
     ------
     InputError
         As `cppcl.retrieval.exact.nearest`; when labels and codes differ in number, or a label is
-        missing (None, NaN); when there is no query with a relevant item.
+        missing (None, NaN); when there is no query with a relevant item; for a radius of codes
+        that are not binary.
     """
     queries = checked_codes("query_codes", query_codes)
     gallery = checked_codes("gallery_codes", gallery_codes)
@@ -138,11 +151,19 @@ def evaluate(
                 hits_at[query] = np.searchsorted(positions, tops, side="right")
                 curve += precision
     used = first > 0
+    n_bits, convention = None, CONVENTION
+    if radius is not None:
+        check_number("radius", radius, least=0, whole=True)
+        n_bits, convention = queries.shape[1], CONVENTION + HAMMING_CONVENTION
+        within = precision_within(queries, gallery, query_classes, gallery_classes, radius)
+        expected[f"precision_within_{radius}"] = _share_relevant(query_classes, gallery_classes)
     n_used = int(np.count_nonzero(used))
     scores = {f"rank_{k}": float(np.mean(first[used] <= k)) for k in ranks}
     scores["map"] = float(np.mean(average[used]))
     for column, n in enumerate(tops):
         scores[f"precision_at_{n}"] = float(np.mean(hits_at[used, column]) / n)
+    if radius is not None:
+        scores[f"precision_within_{radius}"] = float(np.mean(within[used]))
     return RankingScores(
         scores=scores,
         chance=expected,
@@ -154,6 +175,8 @@ def evaluate(
         n_zero_queries=int(np.count_nonzero(zero_codes(queries))),
         n_zero_gallery=int(np.count_nonzero(zero_codes(gallery))),
         n_without_relevant=len(queries) - n_used,
+        n_bits=n_bits,
+        convention=convention,
     )
 
 
@@ -270,8 +293,15 @@ def _chance(
         expected["map"] = float(np.mean((R - 1 + harmonic / g * (g - R)) / (g - 1)))
     for n in precisions:
         if n <= g:
-            expected[f"precision_at_{n}"] = float(np.mean(R) / g)
+            expected[f"precision_at_{n}"] = _share_relevant(query_classes, gallery_classes)
     return expected
+
+
+def _share_relevant(query_classes: NDArray[np.int64], gallery_classes: NDArray[np.int64]) -> float:
+    """Mean share of the gallery that is relevant, over queries with a relevant item."""
+    sizes = np.bincount(gallery_classes, minlength=int(query_classes.max(initial=-1)) + 1)
+    R = sizes[query_classes].astype(np.float64)
+    return float(np.mean(R[R > 0]) / len(gallery_classes))
 
 
 def _average_precision(positions: NDArray[np.int64]) -> tuple[float, NDArray[np.float64]]:

@@ -18,6 +18,7 @@ from pydantic import (
 from cppcl.datasets import EmojiDrawn
 from cppcl.methods import METHODS
 from cppcl.retrieval.exact import Metric
+from cppcl.retrieval.hamming import HAMMING_RADIUS
 from cppcl.validation import suggestion
 from flows.configuration.datasets import DataSetOptions, TransferOptions, has_pictures
 from flows.configuration.modalities import CurriculumOptions, FeatureOptions
@@ -328,6 +329,9 @@ class Evaluation(Options):
 
     metric: Metric = Field("cosine", description="Similarity of codes")
     ranks: Ranks = Field((1, 5, 10), min_length=1, description="k of each rank-k")
+    radius: int = Field(
+        HAMMING_RADIUS, ge=0, description="Hamming distance r of precision_within_r"
+    )
     seed: int = Field(0, ge=0, description="Seed of the shuffle that breaks ties")
 
 

@@ -39,6 +39,8 @@ from tasks.cluster.kinds import KINDS
 
 GRID = "tune"
 """Field of a method that holds its grid."""
+ITQ = "itq_bits"
+"""Field of a method whose codes are made binary."""
 
 COMPARED: dict[str, Any] = {
     "features": (
@@ -52,6 +54,14 @@ COMPARED: dict[str, Any] = {
     "answers": (
         bool,
         Field(True, description="Whether it may answer searches, where tuning.choose is set"),
+    ),
+    ITQ: (
+        Annotated[int, Field(ge=1)] | None,
+        Field(
+            None,
+            description="Score binary codes of so many bits that iterative quantisation makes of "
+            "its codes; searches are answered by the codes themselves",
+        ),
     ),
     "only_right": (
         bool,
@@ -305,8 +315,13 @@ def options_model(
     fields: dict[str, Any] = {**named, **arguments, **beside}
 
     def check_by_constructing(self: RegisteredOptions) -> RegisteredOptions:
-        constructed(registered, **self.arguments())
+        made = constructed(registered, **self.arguments())
         if compared:
+            if getattr(self, ITQ) and made.code_bits:
+                raise ValueError(
+                    f"{ITQ}={getattr(self, ITQ)} makes binary codes of real ones, and those of "
+                    f"{name} are binary already; leave it out"
+                )
             check_grid(registered, self.arguments(), getattr(self, GRID))
         return self
 

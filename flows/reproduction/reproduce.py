@@ -18,6 +18,7 @@ from pydantic_core import SchemaError
 from cppcl.errors import CppclError, DataUnavailableError
 from cppcl.modality import Modality
 from cppcl.report.sweep import value_text
+from cppcl.retrieval.hamming import HAMMING_RADIUS
 from flows.experiment import DEFAULT_WORKSPACE
 from flows.reproduction.config import (
     AnyItem,
@@ -325,6 +326,7 @@ class Maker:
                     metric="cosine",
                     ranks=tuple(scored.parameters["ranks"]),
                     seed=scored.parameters["seed"],
+                    radius=HAMMING_RADIUS,
                     label=label,
                 )
         return found

@@ -168,12 +168,13 @@ def protocol_scores(
     options : dict
         The protocol as plain data.
     """
-    results, chance = {}, {}
+    results: dict[str, MethodResult] = {}
+    chance: dict[str, float] = {}
     for method, references in methods.items():
         evaluations = [open_evaluation(store, reference) for reference in references]
         queries = [store.open(reference).array("query_rows") for reference in references]
         results[method] = MethodResult.from_evaluations(evaluations, queries=queries)
-        chance = {
+        chance |= {
             score: float(np.mean([e.chance[score] for e in evaluations]))
             for score in evaluations[0].chance
         }

@@ -67,15 +67,20 @@ def evaluate_method(
     metric: str,
     ranks: tuple[int, ...],
     seed: int,
+    radius: int | None = None,
     label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
-    """Publish the scores of a method on a split, with chance and the convention."""
+    """Publish the scores of a method on a split, with chance and the convention.
+
+    A Hamming radius is for binary codes alone, and in their key alone.
+    """
     store = workspace.store
+    of_binary = {} if radius is None else {"radius": radius}
     recipe = Recipe(
         "evaluate",
         VERSION,
-        {"target": target, "metric": metric, "ranks": list(ranks), "seed": seed},
+        {"target": target, "metric": metric, "ranks": list(ranks), "seed": seed, **of_binary},
         {"table": table, "split": split, "codes": codes},
     )
 
@@ -88,6 +93,7 @@ def evaluate_method(
             test.gallery_labels,
             metric=metric,  # type: ignore[arg-type]
             ranks=ranks,
+            radius=radius,
             seed=seed,
         )
         writer.put_array("query_rows", test.query_rows)
@@ -122,6 +128,8 @@ ARRAYS = ("average_precision", "first_relevant_rank", "precision_recall")
 def publish_evaluation(writer: Writer, result: RankingScores) -> None:
     """Write scores and counts as JSON, values per query and curves as arrays."""
     counts = {name: getattr(result, name) for name in COUNTS}
+    if result.n_bits is not None:
+        counts["n_bits"] = result.n_bits
     writer.put_json(
         "scores.json",
         {

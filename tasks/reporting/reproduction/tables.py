@@ -24,6 +24,7 @@ from cppcl.report.reproduction.data import (
 )
 from cppcl.report.tables import score_title
 from cppcl.retrieval.comparison import Difference, Interval
+from cppcl.retrieval.hamming import HAMMING_RADIUS
 from storage import Artifact, Reference, Store
 from tasks.lineage import Lineage, by_modality
 from tasks.reporting.reproduction.cells import (
@@ -207,12 +208,22 @@ def binary_codes(store: Store, item: MeasuredItem) -> Content:
                 Value(lost.mean, with_intervals(score, lost)),
                 Value.of(verdict_of(lost)),
             ]
-        cells = [length, *mean_cells(score, here), *beside]
+        cells = [length, *mean_cells(score, here), *beside, within_radius(here)]
         note = series.about["note"] if here else series.missing
         rows.append(Row(series.title, cells, series.artifacts, (), note))
-    columns = ["bits", "ours", "±", INTERVAL, "minus exact codes", "verdict"]
+    ball = score_title(f"precision_within_{HAMMING_RADIUS}")
+    columns = ["bits", "ours", "±", INTERVAL, "minus exact codes", "verdict", ball]
     caption = f"{score_title(score)} by Hamming distance of ITQ codes"
     return {"tables": [ResultTable(item.name, caption, columns, rows)]}
+
+
+def within_radius(found: Scores | None) -> Value:
+    """Mean over splits of the precision within the Hamming radius; a dash for real codes."""
+    name = f"precision_within_{HAMMING_RADIUS}"
+    scores = [] if found is None else [evaluation.scores for evaluation in found.evaluations]
+    if not scores or not all(name in of_split for of_split in scores):
+        return NOTHING
+    return score_cell(name, float(np.mean([of_split[name] for of_split in scores])))
 
 
 def costs(store: Store, item: MeasuredItem) -> Content:
