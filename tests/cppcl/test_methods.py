@@ -304,6 +304,7 @@ def test_a_method_says_what_it_needs(name):
     assert isinstance(method.uses_curricula, bool)
     assert isinstance(method.uses_gpu, bool)
     assert isinstance(method.paces, bool)
+    assert method.code_bits == (method.bits if name == "dsh" else None)
     assert bool(method.curriculum_modalities) == method.uses_curricula
     assert set(method.curriculum_modalities) <= {"sketch", "image"}
     small, large = (method.memory(n, n, (20, 20)) for n in (60, 6000))

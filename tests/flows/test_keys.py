@@ -61,6 +61,8 @@ CHANGES: dict[str, set[str]] = {
     "ranks=[1]": EVALUATE | REPORT,
     "metric=l2": EVALUATE | TUNED | REPORT,
     "evaluation.seed=1": EVALUATE | REPORT,
+    # Of binary codes alone, which there are none of.
+    "evaluation.radius=3": REPORT,
     "queries=1": REPORT,
     "nearest=3": REPORT,
     "report.seed=1": REPORT,
