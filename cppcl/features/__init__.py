@@ -27,6 +27,7 @@ from cppcl.features.descriptors.bag_of_words.sift import Sift
 from cppcl.features.descriptors.bag_of_words.ssim import SelfSimilarity
 from cppcl.features.descriptors.bag_of_words.structure_tensors import StructureTensorWords
 from cppcl.features.descriptors.hog import Hog
+from cppcl.features.descriptors.line_hog import LineHog
 from cppcl.features.descriptors.lks import Lks
 from cppcl.features.descriptors.perceptual_edge import PerceptualEdgeLite
 from cppcl.features.descriptors.pixels import Pixels
@@ -70,6 +71,7 @@ EXTRACTORS: dict[str, type[Extractor]] = {
         Edgeness,
         GfHog,
         Helo,
+        LineHog,
         Lks,
         Objectness,
         PerceptualEdgeLite,

@@ -45,8 +45,6 @@ class GoogLeNetTriplet(TrainedNetwork):
     sees: ClassVar[dict[Modality, SeenAs]] = {"sketch": "strokes", "image": "colours"}
     tied: ClassVar[bool] = False
 
-    batch_size: int = 16
-
     @property
     def side(self) -> int:
         """Side of the input, pixels: 224 or 96."""

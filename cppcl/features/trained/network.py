@@ -91,7 +91,7 @@ class TrainedNetwork(CrossModalExtractor, ABC):
     threshold: float = 0.5
     epochs: int = 40
     minutes: float | None = None
-    batch_size: int = 32
+    batch_size: int = 16
     learning_rate: float = 1e-3
     weight_decay: float = 1e-2
     held_out: float = 0.1
