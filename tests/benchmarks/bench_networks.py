@@ -84,7 +84,7 @@ def measure(name: str, n: int, size: str) -> dict[str, Any]:
             apart = max(apart, float(error.max()))
         if apart > AGREEMENT:
             raise SystemExit(f"{name}: codes of GPU and CPU differ by {apart:.2g} of their norm")
-    per_sketch = {"san": 1, "shape3d": 8}.get(name, 3)
+    per_sketch = {"san": 1, "shape3d": 4}.get(name, 3)
     return entry(
         f"network {name}, {size}",
         seconds,

@@ -39,6 +39,8 @@ class SketchANet(TrainedNetwork):
     name: ClassVar[str] = "san"
     version: ClassVar[int] = 1
 
+    epochs: int = 100
+
     @property
     def side(self) -> int:
         """Side of the input, pixels: 225 or 96."""

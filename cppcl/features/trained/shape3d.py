@@ -10,7 +10,7 @@ import numpy as np
 from cppcl.features.trained.architectures import SHAPE_3D
 from cppcl.features.trained.network import TrainedNetwork
 from cppcl.features.trained.sampling import Partners, Rows, in_batches
-from cppcl.modality import MODALITIES
+from cppcl.modality import MODALITIES, Modality
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -29,13 +29,16 @@ class Shape3D(TrainedNetwork):
     After Wang, Kang and Li, "Sketch-based 3D shape retrieval using convolutional neural networks",
     CVPR 2015, where v are line renderings of a shape; here they are edges of photographs. All of
     it is our reading: three convolutions of 5 x 5 with pooling by 4, 2 and 2 on 100 x 100 pixels;
-    four pictures are all of one class, or the two of each pair are of different classes; every
-    sketch comes first once in either kind; batch normalisation and AdamW.
+    outputs divided by 64, so that the constants fit first weights; four pictures are all of one
+    class, or the two of each pair are of different classes; every sketch comes first once a pass,
+    half of them in either kind; batch normalisation and AdamW.
     """
 
     name: ClassVar[str] = "shape3d"
     version: ClassVar[int] = 1
     tied: ClassVar[bool] = False
+
+    epochs: int = 25
 
     @property
     def side(self) -> int:
@@ -51,21 +54,21 @@ class Shape3D(TrainedNetwork):
         """Three convolutions and a full layer."""
         return SHAPE_3D[self.size].build(channels)
 
+    def codes(self, network: nn.ModuleDict, modality: Modality, pictures: Tensor) -> Tensor:
+        """Codes of pictures, (n, 64), so scaled that first distances are about 1."""
+        return super().codes(network, modality, pictures) / self.dimension
+
     def batches(self, lesson: Lesson, rng: np.random.Generator) -> list[Rows]:
         """Rows of two sketches and two images, and 0 where they are of one class, else 1."""
         sketches, images = (lesson.views[modality].targets for modality in MODALITIES)
         across, within = Partners(sketches, images), Partners(sketches, sketches)
-        first = across.sketches
+        first = rng.permutation(across.sketches)
+        differ = np.arange(len(first)) % 2  # as many of either kind
         same, other = across.same(first, rng), across.other(first, rng)
-        alike = [first, within.same(first, rng), same, across.same(first, rng)]
-        apart = [first, within.other(first, rng), other, same]
-        rows = np.concatenate(
-            [
-                np.stack([*columns, np.full(len(first), differ)], axis=1)
-                for differ, columns in enumerate((alike, apart))
-            ]
-        )
-        return in_batches(rng.permutation(rows), self.batch_size)
+        alike = [first, within.same(first, rng), same, across.same(first, rng), differ]
+        apart = [first, within.other(first, rng), other, same, differ]
+        chosen = np.where(differ, np.stack(apart), np.stack(alike)).T
+        return in_batches(rng.permutation(chosen), self.batch_size)
 
     def loss(self, network: nn.ModuleDict, lesson: Lesson, rows: Rows) -> Tensor:
         """Losses within sketches, within images and across."""
