@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import subprocess
@@ -11,10 +12,13 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import deployments.commands.stages
 from cppcl.errors import DataUnavailableError, InputError, PictureError, TooManyBadPicturesError
+from cppcl.modality import MODALITIES
+from cppcl.retrieval.exact import nearest
 from storage import DamagedArtifactError, Reference, UnknownReferenceError
 from tasks.model import Model
 from tasks.stages.names import STAGES
@@ -395,6 +399,26 @@ class TestFinishedRun:
         assert paths[0] in table.stdout.replace("\n", "")
         none = cppcl("search", "tiny", sketch, "-k", 0, "--workspace", place)
         assert (none.code, none.stderr) == (2, "cppcl: -k 0 must be at least 1\n")
+
+    def test_codes_are_exported_with_what_they_are_codes_of(self, finished_run, cppcl, tmp_path):
+        """What a search finds is what the files say."""
+        place = ("--workspace", finished_run.workspace.root)
+        written = cppcl("export", "tiny", tmp_path / "out", *place, code=0).stdout.split()
+        assert [Path(file).name for file in written] == [
+            *("sketch_codes.npy", "sketch_samples.csv", "image_codes.npy", "image_samples.csv")
+        ]
+        query, gallery = (np.load(tmp_path / "out" / f"{m}_codes.npy") for m in MODALITIES)
+        with (tmp_path / "out" / "image_samples.csv").open() as stream:
+            images = list(csv.DictReader(stream))
+        with (tmp_path / "out" / "sketch_samples.csv").open() as stream:
+            asked = next(csv.DictReader(stream))
+        assert [int(line["row"]) for line in images] == list(range(len(gallery)))
+        order = nearest(query[:1], gallery, 3)[0][0]
+        found = cppcl("search", "tiny", asked["path"], "-k", 3, "--json", *place, code=0).json()
+        assert [images[row]["path"] for row in order] == [match["path"] for match in found]
+        assert images[0]["label"] == "circle"
+        refused = cppcl("export", "tiny", asked["path"], *place, code=2)
+        assert "is a file; give a folder" in refused.stderr
 
     def test_a_folder_of_sketches_in_one_search(self, finished_run, cppcl, tmp_path):
         """Each is answered as it is alone; one that is no picture is named and left out."""
