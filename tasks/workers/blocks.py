@@ -16,6 +16,7 @@ import numpy as np
 
 from cppcl.errors import CppclError, InputError
 from cppcl.pictures.decoding import is_of_one_colour
+from cppcl.regular_files import read_text
 from storage import Reference, Store, write_block, write_block_note
 from storage.files import write_atomically
 from tasks.workers.extractors import ExtractorSpec, Result, read_unchanged, transform_each
@@ -332,11 +333,17 @@ class Journal:
         """Journal of a block below an unfinished artifact; counts the death it tells of."""
         journal = cls(Path(partial) / "journal" / f"{block}.json")
         if journal.file.exists():
-            document = json.loads(journal.file.read_text())
-            journal.deaths = {int(row): n for row, n in document["deaths"].items()}
-            if document["at"] is not None:
-                row = document["at"]
-                journal.deaths[row] = journal.deaths.get(row, 0) + 1
+            try:
+                document = json.loads(read_text(journal.file))
+                deaths = {int(row): int(n) for row, n in document["deaths"].items()}
+                at = None if document["at"] is None else int(document["at"])
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                # It tells nothing; a picture at which workers die will be noted anew.
+                deaths, at = {}, None
+                journal.file.unlink()
+            journal.deaths = deaths
+            if at is not None:
+                journal.deaths[at] = journal.deaths.get(at, 0) + 1
                 journal.begin(None)
         return journal
 

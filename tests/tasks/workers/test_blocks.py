@@ -330,3 +330,24 @@ def test_a_picture_that_kills_workers_is_named_and_passed_over(
     np.testing.assert_array_equal(np.delete(features, bad, 0), np.delete(whole, bad, 0))
     assert artifact.run["notes"]["worker_deaths"] == DEATHS
     assert not (artifact.path / "journal").exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[",
+        "[]",
+        "{}",
+        "[" * 200_000,
+        '{"at": "x", "deaths": {}}',
+        '{"at": 1, "deaths": {"a": 2}}',
+    ],
+)
+def test_a_journal_that_is_none_tells_nothing(content, tmp_path):
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "7.json").write_text(content)
+    journal = Journal.open(str(tmp_path), 7)
+    assert (journal.at, journal.deaths) == (None, {})
+    journal.begin(3)
+    assert Journal.open(str(tmp_path), 7).deaths == {3: 1}
