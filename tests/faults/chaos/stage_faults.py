@@ -93,6 +93,9 @@ def run(file: Path, place: Path, fault: Fault | None, *, counted: bool = False) 
             result = task.fn(workspace=self.workspace, mode=mode, **arguments)
             return self.record.add(result.data if isinstance(result, State) else result)
 
+        def search_ahead(self, searches: Any) -> None:
+            """Leave each search to its stage, which needs no cluster."""
+
         def train_ahead(self, recipes: Any) -> Any:
             return {}
 
