@@ -172,7 +172,7 @@ def _reason(code: int, order: dict[str, Any]) -> str:
     return f"rendering the SVG ended its process (exit status {code}); {mend}"
 
 
-def serve() -> None:
+def serve() -> None:  # pragma: no cover - its process is not traced
     """Render what standard input asks for until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     orders = sys.stdin.buffer
@@ -184,7 +184,9 @@ def serve() -> None:
             answer_one(order, orders.read(order["bytes"]), answers)
 
 
-def answer_one(order: dict[str, Any], data: bytes, answers: BinaryIO) -> None:
+def answer_one(
+    order: dict[str, Any], data: bytes, answers: BinaryIO
+) -> None:  # pragma: no cover - its process is not traced
     """Render one drawing, and write the answer."""
     from cppcl.pictures.svg.render import render_svg
 
@@ -214,7 +216,9 @@ def answer_one(order: dict[str, Any], data: bytes, answers: BinaryIO) -> None:
 
 
 @contextmanager
-def limits(seconds: int, memory: int) -> Iterator[None]:
+def limits(
+    seconds: int, memory: int
+) -> Iterator[None]:  # pragma: no cover - its process is not traced
     """Bound what this process may still take; going beyond ends it."""
     import resource
 
@@ -237,7 +241,7 @@ def limits(seconds: int, memory: int) -> Iterator[None]:
             resource.setrlimit(which, both)
 
 
-def _address_space() -> int:
+def _address_space() -> int:  # pragma: no cover - its process is not traced
     """Bytes of virtual memory of this process; 0 where the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
