@@ -17,7 +17,7 @@ def moved_query(
     *,
     metric: Metric = "cosine",
     towards: float = 0.75,
-    away: float = 0.25,
+    away: float = 0.1,
 ) -> NDArray[np.float64]:
     """Move the code of a query towards some codes and away from others.
 
