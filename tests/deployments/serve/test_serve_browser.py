@@ -65,6 +65,12 @@ def draw(page: Any, points: list[Point]) -> None:
     page.mouse.up()
 
 
+def put_line(page: Any) -> None:
+    """Draw a line at once, so that nothing is searched while it is drawn."""
+    line = "densified([{x: 0, y: 0, p: 1}, {x: 1, y: 1, p: 1}])"
+    page.evaluate(f"drawing.set({{strokes: [{line}], base: null}})")
+
+
 def circle(x: float, y: float, radius: float) -> list[Point]:
     angles = np.linspace(0, 2 * math.pi, 25)
     return [(x + radius * math.cos(a), y + radius * math.sin(a)) for a in angles]
@@ -397,7 +403,7 @@ def test_a_busy_server_is_asked_again(page):
             route.continue_()
 
     page.route("**/api/search", busy_once)
-    draw(page, circle(0.5, 0.5, 0.3))
+    put_line(page)
     page.wait_for_selector("#matches li")
     assert len(tries) == 2
     assert page.inner_text("#error") == ""
@@ -411,7 +417,7 @@ def test_a_server_that_is_away_is_asked_again(page):
         route.abort() if len(tries) < 3 else route.continue_()
 
     page.route("**/api/search", away_twice)
-    draw(page, circle(0.5, 0.5, 0.3))
+    put_line(page)
     page.get_by_role("button", name="Try now").click()
     page.wait_for_selector("#matches li")
     assert len(tries) == 3
@@ -421,9 +427,7 @@ def test_a_server_that_is_away_is_asked_again(page):
 def test_a_slow_answer_is_waited_for_and_seen(page):
     held: list[Any] = []
     page.route("**/api/search", lambda route: held.append(route))
-    page.evaluate(
-        "drawing.set({strokes: [densified([{x: 0, y: 0, p: 1}, {x: 1, y: 1, p: 1}])], base: null})"
-    )
+    put_line(page)
     page.wait_for_selector("#status:has-text('Still searching')")
     held[0].continue_()
     page.wait_for_selector("#matches li")
