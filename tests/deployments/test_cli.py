@@ -18,9 +18,9 @@ import pytest
 import deployments.commands.stages
 from cppcl.errors import DataUnavailableError, InputError, PictureError, TooManyBadPicturesError
 from cppcl.modality import MODALITIES
-from cppcl.retrieval.exact import nearest
 from storage import DamagedArtifactError, Reference, UnknownReferenceError
 from tasks.model import Model
+from tasks.samples import open_pictures
 from tasks.stages.names import STAGES
 
 ROOT = Path(__file__).parents[2]
@@ -401,23 +401,27 @@ class TestFinishedRun:
         assert (none.code, none.stderr) == (2, "cppcl: -k 0 must be at least 1\n")
 
     def test_codes_are_exported_with_what_they_are_codes_of(self, finished_run, cppcl, tmp_path):
-        """What a search finds is what the files say."""
         place = ("--workspace", finished_run.workspace.root)
         written = cppcl("export", "tiny", tmp_path / "out", *place, code=0).stdout.split()
         assert [Path(file).name for file in written] == [
             *("sketch_codes.npy", "sketch_samples.csv", "image_codes.npy", "image_samples.csv")
         ]
-        query, gallery = (np.load(tmp_path / "out" / f"{m}_codes.npy") for m in MODALITIES)
-        with (tmp_path / "out" / "image_samples.csv").open() as stream:
-            images = list(csv.DictReader(stream))
-        with (tmp_path / "out" / "sketch_samples.csv").open() as stream:
-            asked = next(csv.DictReader(stream))
-        assert [int(line["row"]) for line in images] == list(range(len(gallery)))
-        order = nearest(query[:1], gallery, 3)[0][0]
-        found = cppcl("search", "tiny", asked["path"], "-k", 3, "--json", *place, code=0).json()
-        assert [images[row]["path"] for row in order] == [match["path"] for match in found]
-        assert images[0]["label"] == "circle"
-        refused = cppcl("export", "tiny", asked["path"], *place, code=2)
+        key = finished_run.summary["artifacts"]["encode"]
+        stored = finished_run.workspace.store.open(Reference("encode", key))
+        table = open_pictures(
+            finished_run.workspace.store,
+            Reference("fetch", finished_run.summary["artifacts"]["fetch"]),
+        ).table
+        for modality in MODALITIES:
+            codes = np.load(tmp_path / "out" / f"{modality}_codes.npy")
+            np.testing.assert_array_equal(codes, stored.array(f"{modality}_codes"))
+            with (tmp_path / "out" / f"{modality}_samples.csv").open() as stream:
+                lines = list(csv.DictReader(stream))
+            assert [int(line["row"]) for line in lines] == list(range(len(codes)))
+            assert [line["id"] for line in lines] == table.column("ids", modality)
+            paths = [finished_run.shapes / path for path in table.column("paths", modality)]
+            assert [Path(line["path"]) for line in lines] == paths
+        refused = cppcl("export", "tiny", written[0], *place, code=2)
         assert "is a file; give a folder" in refused.stderr
 
     def test_a_folder_of_sketches_in_one_search(self, finished_run, cppcl, tmp_path):
