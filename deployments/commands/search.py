@@ -101,10 +101,20 @@ def sketch_files(places: list[Path]) -> list[Path]:
 
 
 def show(sketch: Path, matches: list[Match]) -> None:
-    """Table of the nearest pictures of one sketch."""
+    """Table of the nearest pictures of one sketch; titles where they say more than labels."""
+    titled = any(match.title != match.label for match in matches)
     Terminal(sys.stdout).table(
         f"nearest to {sketch}",
-        ["rank", "similarity", "title", "label", "picture"],
-        [[str(m.rank), f"{m.similarity:.4f}", m.title, m.label, str(m.path)] for m in matches],
+        ["rank", "similarity", *(["title"] if titled else []), "label", "picture"],
+        [
+            [
+                str(m.rank),
+                f"{m.similarity:.4f}",
+                *([m.title] if titled else []),
+                m.label,
+                str(m.path),
+            ]
+            for m in matches
+        ],
         last_whole=True,
     )
