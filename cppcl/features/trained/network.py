@@ -302,9 +302,9 @@ class TrainedNetwork(CrossModalExtractor, ABC):
     def memory_of_learning(self, n_pictures: int) -> int:
         """Bytes of pictures, of weights with what the optimiser keeps, and of a batch."""
         weights = COPIES_OF_WEIGHTS * 4 * self.shapes["weights"][0]
-        values = {"small": 2, "paper": 20}[self.size] * MIB  # of the layers, a picture
+        layers = {"small": 4, "paper": 32}[self.size] * MIB  # of a picture, with gradients
         pictures = 3 * n_pictures * self.side**2 * 2
-        return self.libraries + weights + pictures + 3 * self.batch_size * 4 * values
+        return self.libraries + weights + pictures + 4 * self.batch_size * layers
 
     def remarks(self) -> list[str]:
         """How long it trained, and how good it was at pictures that did not train it."""

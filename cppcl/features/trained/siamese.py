@@ -36,6 +36,9 @@ class Siamese(TrainedNetwork):
     name: ClassVar[str] = "siamese"
     version: ClassVar[int] = 1
 
+    epochs: int = 30
+    learning_rate: float = 2e-3
+
     @property
     def side(self) -> int:
         """Side of the input, pixels: 225 or 96."""
