@@ -16,8 +16,9 @@ def curve_of(history: NDArray[np.floating]) -> Drawing:
     from matplotlib.figure import Figure
     from PIL import Image
 
-    figure = Figure(figsize=(5, 2.6), dpi=120, layout="constrained")
+    figure = Figure(figsize=(5, 2.6), dpi=120)
     FigureCanvasAgg(figure)
+    figure.subplots_adjust(left=0.12, right=0.88, bottom=0.2, top=0.95)
     passes = np.arange(1, len(history) + 1)
     axis = figure.add_subplot()
     axis.plot(passes, history[:, 0], color="C0")

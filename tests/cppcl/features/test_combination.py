@@ -177,3 +177,20 @@ def test_one_part_and_a_score_make_no_combination():
         CombinedExtractor(parts=(make_extractor("hog"),))
     with pytest.raises(InputError, match=r"'hog\+edgeness': 'edgeness' gives a single number"):
         assert make_extractor("hog+edgeness").dimension
+
+
+def test_a_network_beside_what_learns_nothing(drawings):
+    """It learns as it would alone, and its branch describes; beside a learner it is refused."""
+    options = {"epochs": 1, "batch_size": 4}
+    labelled = [(picture, number // 2) for number, picture in enumerate(drawings)]
+    combined = make_extractor("hog+siamese", {"siamese": options})
+    assert combined.cross_modal
+    combined.fit_both(labelled, labelled)
+    alone = make_extractor("siamese", options).fit_both(labelled, labelled)
+    for modality in ("sketch", "image"):
+        rows = combined.branch(modality).transform(drawings)
+        expected = alone.branch(modality).transform(drawings)
+        np.testing.assert_allclose(rows[:, 1296:], expected, atol=1e-6)
+    assert combined.memory_of_learning(9) == alone.memory_of_learning(9) > 2**29
+    with pytest.raises(InputError, match=r"'lks\+siamese': lks and siamese all learn"):
+        make_extractor("lks+siamese")

@@ -302,3 +302,33 @@ def test_options_of_learning_are_no_arguments_of_the_class(write):
     assert options.sketch.learns
     assert "learned" not in options.image.arguments()
     assert Lks(**options.image.arguments()).contours == "canny"
+
+
+NETWORK = {"name": "siamese", "epochs": 1, "batch_size": 4}
+
+
+def test_one_network_is_trained_for_both_modalities(write, until, place):
+    """Once a split, also where it is one of several extractors whose others learn nothing."""
+    alone = until("extract", write(NETWORK, NETWORK), place)
+    trained = references(alone, "learn siamese instance")
+    assert len(set(trained)) == 2  # one a split
+    options = {name: value for name, value in NETWORK.items() if name != "name"}
+    beside = {"name": "pixels+siamese", "pixels": {"size": [8, 8]}, "siamese": options}
+    combined = until("extract", write(beside, beside), place)
+    assert references(combined, "learn pixels+siamese instance") == trained
+    for chain in (alone, combined):
+        assert sum(len(found) for n, found in chain.pieces.items() if n.startswith("learn")) == 2
+    for modality in MODALITIES:
+        codes, joined = (
+            place.store.open(references(chain, f"extract {modality} {name}")[1]).array("features")
+            for chain, name in ((alone, "siamese"), (combined, "pixels+siamese"))
+        )
+        np.testing.assert_allclose(joined[:, 64:], codes, atol=1e-6)
+
+
+def test_two_networks_for_what_should_be_one_are_refused(write):
+    for image in ({**NETWORK, "epochs": 2}, {**NETWORK, "name": "san"}):
+        with pytest.raises(InputError, match="learn from both modalities at once"):
+            load_experiment(str(write(NETWORK, image)))
+    options = load_experiment(str(write(NETWORK, {"name": "pixels"}))).features
+    assert options.sketch.source is None
