@@ -271,6 +271,12 @@ def check_choice(name: str, value: Option, choices: Any) -> Option:
     return value
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and what is counted: 1 file, 2 sketches."""
+    plural = f"{noun}es" if noun.endswith(("s", "ch")) else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """End of an error about an unknown name: the nearest known one, or all of them."""
     known = list(known)

@@ -18,6 +18,7 @@ from cppcl.errors import InputError
 from cppcl.pictures.decoding import picture_suffixes
 from cppcl.pictures.raster import HEIC_HINT, HEIC_SUFFIXES
 from cppcl.regular_files import open_regular, read_bytes, special_kind
+from cppcl.validation import counted
 
 _TEXT = re.compile(rb"<(?:[\w.-]+:)?text[\s>]")
 _LONGEST_PATH = 4096  # of Linux, with the zero at its end
@@ -58,20 +59,22 @@ class Scan:
         found = []
         heic = [name for name in self.others if name.lower().endswith(tuple(HEIC_SUFFIXES))]
         if heic:
-            found.append(f"Skipped {len(heic)} picture(s) in {self.folder}: {HEIC_HINT}.")
-        for names, label in (
-            (self.system, "hidden or system file(s)"),
-            (self.others, "file(s) without the extension of a picture"),
+            found.append(f"Skipped {counted(len(heic), 'picture')} in {self.folder}: {HEIC_HINT}.")
+        for names, noun, label in (
+            (self.system, "hidden or system file", ""),
+            (self.others, "file", " without the extension of a picture"),
         ):
             if names:
                 shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-                found.append(f"Ignored {len(names)} {label} in {self.folder} ({shown}).")
+                found.append(
+                    f"Ignored {counted(len(names), noun)}{label} in {self.folder} ({shown})."
+                )
         if self.unusable:
             shown = ", ".join(self.unusable[:N_NAMED])
             more = len(self.unusable) - N_NAMED
             found.append(
-                f"Skipped {len(self.unusable)} picture(s) in {self.folder} that cannot be read: "
-                f"{shown}{f' and {more} more' if more > 0 else ''}."
+                f"Skipped {counted(len(self.unusable), 'picture')} in {self.folder} that cannot "
+                f"be read: {shown}{f' and {more} more' if more > 0 else ''}."
             )
         return found
 
@@ -88,7 +91,8 @@ def undrawn_text(root: Path, scan: Scan) -> list[str]:
     shown = ", ".join(found[:N_NAMED])
     more = f" and {len(found) - N_NAMED} more" if len(found) > N_NAMED else ""
     return [
-        f"{len(found)} drawing(s) in {scan.folder} hold text, which is not drawn: {shown}{more}; "
+        f"{counted(len(found), 'drawing')} in {scan.folder} with text, which is not drawn: "
+        f"{shown}{more}; "
         "convert it to paths if it matters."
     ]
 

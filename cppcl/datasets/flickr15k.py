@@ -10,6 +10,7 @@ from cppcl.datasets.published.layout import Contents, Part, by_pattern, first_pa
 from cppcl.datasets.published.mirrors import Archive
 from cppcl.datasets.published.published_set import PublishedSet, SampleRow
 from cppcl.errors import InputError
+from cppcl.validation import counted
 
 _DRIVE = "https://drive.usercontent.google.com/download?export=download&confirm=t&id="
 _SITE = "http://personal.ee.surrey.ac.uk/Personal/R.Hu"
@@ -91,12 +92,12 @@ class Flickr15k(PublishedSet):
         many = sorted(key for key, numbers in shapes.items() if len(numbers) > 1)
         found = super().findings(root)
         for keys, problem in (
-            (sorted(here - set(shapes)), "image(s) of no shape in the ground truth left out"),
-            (sorted(set(shapes) - here), "image(s) of the ground truth are not here"),
-            (many, "image(s) have several shapes in the ground truth; the first one counts"),
+            (sorted(here - set(shapes)), "of no shape in the ground truth left out"),
+            (sorted(set(shapes) - here), "of the ground truth not here"),
+            (many, "with several shapes in the ground truth; the first one counts"),
         ):
             if keys:
-                found.append(f"{len(keys)} {problem}: {first_paths(keys)}.")
+                found.append(f"{counted(len(keys), 'image')} {problem}: {first_paths(keys)}.")
         return found
 
     def _samples(self, root: Path, contents: Contents) -> dict[str, SampleRow]:

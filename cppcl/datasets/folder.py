@@ -14,7 +14,7 @@ from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
 from cppcl.modality import MODALITIES, Modality
 from cppcl.regular_files import check_regular
-from cppcl.validation import check_columns
+from cppcl.validation import check_columns, counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +100,8 @@ class Folder:
             unnamed = sum((modality, key) not in ties for key in scans[modality].files)
             if unnamed:
                 found.append(
-                    f"{unnamed} picture(s) in {self._folder(modality)} left out: in no line of "
-                    f"{self.pairs}."
+                    f"{counted(unnamed, 'picture')} in {self._folder(modality)} left out: in "
+                    f"no line of {self.pairs}."
                 )
         found += of_one_modality("class", {row: label for row, (label, _) in ties.items()})
         if self.pairs is not None or self.pairing == "name":
@@ -198,7 +198,7 @@ def of_one_modality(label: str, values: dict[tuple[Modality, str], str]) -> list
         if only:
             pictures = sum(counts[here][value] for value in only)
             found.append(
-                f"{len(only)} {label}(es) with {pictures} {here}(s) have no {other}: "
+                f"{counted(len(only), label)} with {counted(pictures, here)} but no {other}: "
                 f"{_listed(only)}."
             )
     return found

@@ -17,7 +17,7 @@ from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
 from cppcl.modality import MODALITIES, Modality
 from cppcl.regular_files import check_regular
-from cppcl.validation import check_columns
+from cppcl.validation import check_columns, counted
 
 _ROWS_A_BLOCK = 4096
 
@@ -136,7 +136,8 @@ class Matrices:
             ]
             if zero:
                 found.append(
-                    f"{len(zero)} row(s) of the {modality} features are all zero: {_some(zero)}."
+                    f"All zero: {counted(len(zero), 'row')} of the {modality} features, "
+                    f"{_some(zero)}."
                 )
         return found
 
@@ -230,6 +231,6 @@ def _copy_finite(matrix: NDArray[Any], target: Path, source: Path) -> None:
     copy.flush()
     if bad:
         raise InputError(
-            f"{source}: {len(bad)} row(s) hold values that are not finite (NaN or infinite in "
-            f"float32): {_some(bad)}; remove or replace them"
+            f"{source}: {counted(len(bad), 'row')} with values that are not finite (NaN or "
+            f"infinite in float32): {_some(bad)}; remove or replace them"
         )

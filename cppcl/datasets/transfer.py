@@ -14,6 +14,7 @@ from cppcl.datasets.files import made_whole
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
 from cppcl.modality import MODALITIES, Modality
+from cppcl.validation import counted
 
 Role = Literal["train_on", "test_on"]
 ROLES: tuple[Role, Role] = ("train_on", "test_on")
@@ -71,8 +72,8 @@ def joined_findings(tables: Mapping[Role, SampleTable]) -> list[str]:
         n = len(contents["test_on"][modality])
         if shared := len(contents["train_on"][modality] & contents["test_on"][modality]):
             found.append(
-                f"{shared} of {n} {modality}(s) of test_on are in train_on, too; a split gives "
-                "each to training or to the test."
+                f"{shared} of {counted(n, modality)} of test_on are in train_on, too; a split "
+                "gives each to training or to the test."
             )
     trained, asked = (set(tables[role].labels) for role in ROLES)
     # Where every instance has a label of its own, labels are names of instances.

@@ -37,6 +37,7 @@ from cppcl.datasets.published.layout import (
 )
 from cppcl.datasets.published.mirrors import Listener
 from cppcl.errors import InputError
+from cppcl.validation import counted
 
 _TELL_EVERY = 50
 
@@ -75,12 +76,16 @@ class Added:
         """Sentences on what did not match."""
         differing = [name for names in self.differing.values() for name in names]
         lists = (
-            (differing, "file(s) differ from those of the same name here, which stay"),
-            (self.other_sizes, "picture(s) of another size than the data set's left out"),
-            (self.no_pictures, "file(s) named as pictures hold something else and are left out"),
-            (self.others, "other file(s) ignored"),
+            (differing, "file", "other than those of the same name here, which stay"),
+            (self.other_sizes, "picture", "of another size than the data set's left out"),
+            (self.no_pictures, "file", "named as pictures but holding something else left out"),
+            (self.others, "other file", "ignored"),
         )
-        return [f"{len(names)} {label}: {first_paths(names)}." for names, label in lists if names]
+        return [
+            f"{counted(len(names), noun)} {label}: {first_paths(names)}."
+            for names, noun, label in lists
+            if names
+        ]
 
 
 def add_files(
@@ -266,9 +271,10 @@ def _check(source: Path, added: Added, parts: Sequence[Part]) -> None:
     for name, differing in added.differing.items():
         if added.new[name]:
             raise InputError(
-                f"{source}: {added.new[name]} file(s) of {name} are new and {len(differing)} "
-                f"differ from others of the same name ({first_paths(differing)}): two versions "
-                "would be mixed, so nothing was added. Give one version, or remove the one here"
+                f"{source}: of {name}, {counted(added.new[name], 'file')} would be new and "
+                f"{len(differing)} other than those of the same name ({first_paths(differing)}): "
+                "two versions would be mixed, so nothing was added. Give one version, or "
+                "remove the one here"
             )
     if not added.new and not added.known and not added.differing:
         wanted = "; ".join(f"{part.expected:,} files of {part.name}" for part in parts)

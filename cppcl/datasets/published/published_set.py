@@ -16,6 +16,7 @@ from cppcl.datasets.published.mirrors import Archive, Listener, obtain
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.modality import MODALITIES, Modality
+from cppcl.validation import counted
 
 DOWNLOADS = ".downloads"
 
@@ -188,12 +189,12 @@ class PublishedSet:
             for part in self.needed
             if len(contents.files[part.name]) != part.expected
         ]
-        for names, problem in (
-            (contents.repeated, "file(s) ignored, as another one has the same name"),
-            (contents.other_sizes, "picture(s) of another size ignored"),
+        for names, noun, problem in (
+            (contents.repeated, "file", "ignored, as another one has the same name"),
+            (contents.other_sizes, "picture", "of another size ignored"),
         ):
             if names:
-                found.append(f"{len(names)} {problem}: {first_paths(names)}.")
+                found.append(f"{counted(len(names), noun)} {problem}: {first_paths(names)}.")
         rows = list(self._rows(Path(root)))
         found += of_one_modality("class", {(m, s.key): s.label for m, s, _ in rows})
         return found + list(self.remarks)
@@ -203,7 +204,7 @@ class PublishedSet:
         lines = [f"{self.title} is not complete in {status.home}."]
         serves: dict[Archive, list[str]] = {}
         for part in status.missing:
-            lines.append(f"Missing: {part.name}, {part.expected:,} file(s).")
+            lines.append(f"Missing: {part.name}, {counted(part.expected, 'file')}.")
             for archive in part.archives:
                 serves.setdefault(archive, []).append(part.name)
         for archive, names in serves.items():

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
 from cppcl.modality import MODALITIES, Modality
+from cppcl.validation import counted
 
 OfLabel = dict[Modality, set[str]]
 """Groups of a label with samples of each modality."""
@@ -122,8 +123,8 @@ def category_findings(table: SampleTable, *, minimum_groups: int = 10) -> list[s
             small.append(label)
     if small:
         found.append(
-            f"{len(small)} label(s) with fewer than {minimum_groups} groups in a modality are "
-            f"left out of the split: {', '.join(small)}."
+            f"{counted(len(small), 'label')} with fewer than {minimum_groups} groups in a "
+            f"modality left out of the split: {', '.join(small)}."
         )
     return found
 

@@ -77,10 +77,10 @@ def test_system_files_and_other_files_are_ignored_and_counted(make):
     )
     assert len(table_of(root)) == 4
     assert Folder(root=root).findings(root) == [
-        "Ignored 4 hidden or system file(s) in sketches (sketches/.hidden.png, "
+        "Ignored 4 hidden or system files in sketches (sketches/.hidden.png, "
         "sketches/__MACOSX, sketches/cat/.DS_Store, ...).",
-        "Ignored 1 file(s) without the extension of a picture in sketches (sketches/readme.txt).",
-        "Ignored 1 file(s) without the extension of a picture in images (images/dog/notes.pdf).",
+        "Ignored 1 file without the extension of a picture in sketches (sketches/readme.txt).",
+        "Ignored 1 file without the extension of a picture in images (images/dog/notes.pdf).",
     ]
 
 
@@ -89,8 +89,8 @@ def test_classes_on_one_side_only_are_reported_and_kept(make):
     root = make("sketches/cat/1.png", "images/cat/1.png", "sketches/dog/1.png", *many)
     assert len(table_of(root)) == 15
     assert Folder(root=root).findings(root) == [
-        "1 class(es) with 1 sketch(s) have no image: 'dog'.",
-        "6 class(es) with 12 image(s) have no sketch: 'only0', 'only1', 'only2', 'only3', "
+        "1 class with 1 sketch but no image: 'dog'.",
+        "6 classes with 12 images but no sketch: 'only0', 'only1', 'only2', 'only3', "
         "'only4' and 1 more.",
     ]
 
@@ -113,8 +113,8 @@ def test_pairing_by_name_in_flat_and_in_class_folders(make):
     row = table.ids.index("image/cat/1.png")
     assert (table.labels[row], table.groups[row]) == ("cat", "cat/1")
     assert Folder(root=root, pairing="name").findings(root) == [
-        "1 class(es) with 1 image(s) have no sketch: 'lost'.",
-        "1 group(es) with 1 image(s) have no sketch: 'lost'.",
+        "1 class with 1 image but no sketch: 'lost'.",
+        "1 group with 1 image but no sketch: 'lost'.",
     ]
 
 
@@ -144,7 +144,7 @@ def test_pairs_from_a_csv_file(make):
     labels = dict(zip(table.ids, table.labels, strict=True))
     assert labels["sketch/m2.png"] == "man"
     assert labels["image/f-005.jpg"] == "woman"
-    assert data.findings(root) == ["1 picture(s) in sketches left out: in no line of pairs.csv."]
+    assert data.findings(root) == ["1 picture in sketches left out: in no line of pairs.csv."]
 
 
 def test_pairs_without_labels_use_the_group(make):
@@ -238,7 +238,7 @@ def test_what_is_no_file_is_named_and_skipped(make, name, create, reason, monkey
     data_set = Folder(root=root)
     assert len(data_set.table(root)) == 3
     shown = "images/b/" + name.replace("\udcff", "\\xff")
-    assert f"Skipped 1 picture(s) in images that cannot be read: {shown} ({reason})." in (
+    assert f"Skipped 1 picture in images that cannot be read: {shown} ({reason})." in (
         data_set.findings(root)
     )
 
@@ -298,9 +298,7 @@ def test_text_in_drawings_is_named(make):
     (root / "sketches/a/1.svg").write_text(f"{start}<rect/><text x='1'>A</text></svg>")
     (root / "sketches/b/1.svg").write_text(f"{start}<title>text</title><textPath/></svg>")
     (finding,) = Folder(root=root).findings(root)
-    assert finding.startswith(
-        "1 drawing(s) in sketches hold text, which is not drawn: sketches/a/1"
-    )
+    assert finding.startswith("1 drawing in sketches with text, which is not drawn: sketches/a/1")
 
 
 def test_images_only_takes_any_layout(make):

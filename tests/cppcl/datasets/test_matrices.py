@@ -86,8 +86,8 @@ def test_npz_and_other_orders_and_types(make, tmp_path):
         (np.zeros((2, 2), complex), "dtype complex128; features are real"),
         (np.array([["a", "b"]]), "dtype <U1"),
         (np.array([[None]], object), "no readable .npy or .npz file"),
-        (np.array([[0.0], [np.nan], [np.inf], [1.0], [1e300]]), r"3 row\(s\) .* 1, 2, 4;"),
-        (np.full((7, 1), np.nan), r"7 row\(s\) .* 0, 1, 2, 3, 4, \.\.\.;"),
+        (np.array([[0.0], [np.nan], [np.inf], [1.0], [1e300]]), r"3 rows .* 1, 2, 4;"),
+        (np.full((7, 1), np.nan), r"7 rows .* 0, 1, 2, 3, 4, \.\.\.;"),
     ],
 )
 def test_matrices_that_are_no_features_are_named(make, tmp_path, matrix, message):
@@ -99,7 +99,7 @@ def test_matrices_that_are_no_features_are_named(make, tmp_path, matrix, message
 def test_bad_rows_beyond_the_first_block_are_numbered_right(make, tmp_path):
     matrix = np.zeros((5000, 1), np.float32)
     matrix[4999] = np.inf
-    with pytest.raises(InputError, match=r"1 row\(s\) .*: 4999;"):
+    with pytest.raises(InputError, match=r"1 row .*: 4999;"):
         make(matrix).fetch(tmp_path / "made")
 
 
@@ -154,6 +154,6 @@ def test_findings_name_one_sided_classes_and_zero_rows(make, tmp_path):
     sketches[1] = 0
     data = make(sketches, labels=LABELS.replace("sketch,2,a", "sketch,2,c"))
     assert data.findings(data.fetch(tmp_path / "made")) == [
-        "1 class(es) with 1 sketch(s) have no image: 'c'.",
-        "1 row(s) of the sketch features are all zero: 1.",
+        "1 class with 1 sketch but no image: 'c'.",
+        "All zero: 1 row of the sketch features, 1.",
     ]

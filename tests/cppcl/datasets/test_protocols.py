@@ -101,7 +101,7 @@ def test_cufs_other_sizes_are_passed_over(tmp_path):
     )
     assert data_set.table(tmp_path / "data" / "cufs").ids == Cufs(root=source).table(source).ids
     only = write_folder(tmp_path / "only", originals)
-    with pytest.raises(InputError, match=r"16 picture\(s\) of another size"):
+    with pytest.raises(InputError, match=r"16 pictures of another size"):
         data_set.add(tmp_path / "empty", only)
     assert "of another size ignored" in " ".join(Cufs(root=source).findings(source))
 
@@ -123,9 +123,9 @@ def test_flickr15k_tells_what_does_not_agree(tmp_path):
     files["groundtruth"] += b"12 big_ben/0.jpg\n\n7 arch/3.png\n"
     data_set = DATASETS["flickr15k"](root=write_folder(tmp_path, files))
     found = " ".join(data_set.findings(tmp_path))
-    assert "1 image(s) of no shape in the ground truth left out: images/moon/1." in found
-    assert "1 image(s) of the ground truth are not here: images/arch/0." in found
-    assert "1 image(s) have several shapes in the ground truth; the first one counts: " in found
+    assert "1 image of no shape in the ground truth left out: images/moon/1." in found
+    assert "1 image of the ground truth not here: images/arch/0." in found
+    assert "1 image with several shapes in the ground truth; the first one counts: " in found
     table = data_set.table(tmp_path)
     assert not [i for i in table.ids if "moon" in i]
     labels = dict(zip(table.ids, table.labels, strict=True))

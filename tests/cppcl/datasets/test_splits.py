@@ -147,7 +147,7 @@ def test_category_split_of_pairs_beside_single_pictures(n_alone, n_both, share):
 def test_category_findings_name_small_labels():
     table = make_table([(m, x, None) for m in ("sketch", "image") for x in "aabbb"])
     assert category_findings(table, minimum_groups=3) == [
-        "1 label(s) with fewer than 3 groups in a modality are left out of the split: a."
+        "1 label with fewer than 3 groups in a modality left out of the split: a."
     ]
     assert category_findings(table, minimum_groups=2) == []
 

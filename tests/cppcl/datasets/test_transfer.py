@@ -77,8 +77,8 @@ def test_the_same_pictures_twice_are_refused():
 def test_findings_name_shared_pictures_and_unseen_classes():
     tables = {"train_on": classes(0, "a", "b"), "test_on": classes(6, "b", "c")}
     shared_sketches, shared_images, unseen = joined_findings(tables)
-    assert shared_sketches.startswith("2 of 8 sketch(s) of test_on are in train_on")
-    assert shared_images.startswith("2 of 8 image(s) of test_on")
+    assert shared_sketches.startswith("2 of 8 sketches of test_on are in train_on")
+    assert shared_images.startswith("2 of 8 images of test_on")
     assert unseen == (
         "1 of 2 classes of test_on are not in train_on, so that training never sees them: 'c'."
     )

@@ -195,6 +195,6 @@ def test_heic_files_are_named_where_nothing_reads_them(tmp_path, monkeypatch):
     (tmp_path / "b.png").write_bytes(b"x")
     monkeypatch.setattr(files, "picture_suffixes", lambda: frozenset({".png"}))
     assert (
-        "Skipped 1 picture(s) in .: HEIC pictures need pip install 'cppcl[heic]', or to be "
+        "Skipped 1 picture in .: HEIC pictures need pip install 'cppcl[heic]', or to be "
         in (files.scan_pictures(tmp_path, ".").findings()[0])
     )

@@ -96,7 +96,7 @@ def test_add_and_look(data, pacs, tmp_path):
     assert "  sketches: 12 of 3,929 files are here." in lines
     again = data("add", "pacs", pacs)
     assert f"{pacs}: nothing new; 24 were here already" in again.stdout
-    assert "1 other file(s) ignored" in again.stderr
+    assert "1 other file ignored" in again.stderr
     status = data("status", "pacs", code=0)
     assert "No licence was found" in status.stdout
 

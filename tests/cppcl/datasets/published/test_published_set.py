@@ -234,7 +234,7 @@ def test_a_class_without_images_is_told(data_set, files, name, tmp_path):
             path.unlink()
     data_set.add(tmp_path / "data", source)
     found = data_set.findings(data_set.fetch(tmp_path / "data"))
-    assert any(label in line and "have no image" in line for line in found), found
+    assert any(label in line and "but no image" in line for line in found), found
     assert label not in data_set.table(tmp_path / "data" / name).column("labels", "image")
 
 
@@ -261,7 +261,7 @@ def test_versions_are_not_mixed(data_set, files, name, tmp_path):
     # A version that brings nothing new is left aside, and said to be.
     only = {path: changed[path] for path in half}
     added = data_set.add(tmp_path / "data", write_zip(tmp_path / "c.zip", only))
-    assert "differ from those of the same name here" in added.findings()[0]
+    assert "other than those of the same name here" in added.findings()[0]
     assert all_files(tmp_path / "data") == before
 
 
@@ -272,7 +272,7 @@ def test_files_that_are_no_pictures_are_left_out(data_set, files, tmp_path):
         tmp_path / "data", write_zip(tmp_path / "a.zip", files | {first: pointer})
     )
     assert len(added.no_pictures) == 1
-    assert "1 file(s) named as pictures hold something else" in " ".join(added.findings())
+    assert "1 file named as pictures but holding something else" in " ".join(added.findings())
 
 
 def test_links_in_archives_are_not_followed(data_set, files, tmp_path):
