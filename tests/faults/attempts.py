@@ -173,11 +173,17 @@ def faults(lines: Iterable[str]) -> Iterator[Tried]:
 
 
 def read(files: Iterable[Path]) -> list[Tried]:
-    """What was written before, here or by the chaos; of what was run again, the last outcome."""
-    lines = [line for file in files for line in file.read_text().splitlines()]
-    ours = [Tried(**json.loads(line)) for line in lines if '"part"' not in line]
-    found = [*ours, *faults(line for line in lines if '"part"' in line)]
-    return list({(one.area, one.by): one for one in found}.values())
+    """What was written before, here or by the chaos; a later file replaces what it has again."""
+    found: dict[tuple[str, str], list[Tried]] = {}
+    for file in files:
+        lines = file.read_text().splitlines()
+        here = [Tried(**json.loads(line)) for line in lines if '"part"' not in line]
+        here += faults(line for line in lines if '"part"' in line)
+        of_file: dict[tuple[str, str], list[Tried]] = {}
+        for one in here:  # a test of several operations is there several times
+            of_file.setdefault((one.area, one.by), []).append(one)
+        found |= of_file
+    return [one for again in found.values() for one in again]
 
 
 def summary(found: Iterable[Tried]) -> str:
