@@ -67,6 +67,18 @@ def test_it_is_looked_at(screen, scheme, address):
         assert "did not learn from this sketch" in page.inner_text("#chosen")
         assert accessibility_faults(page) == ""
         assert painted(page) > 20
+        # This model does not pace; one that does gives rounds.
+        assert page.is_hidden("#colouring")
+        page.evaluate("map.images.entered = map.images.entered.map((_, i) => i % 4)")
+        page.evaluate("byId('colouring').hidden = false")
+        page.select_option("#colour", "entered")
+        said = [text.strip() for text in page.locator("#legend li").all_inner_texts()]
+        assert said == [
+            "not in the training (60)",
+            "never entered (15)",
+            *(f"round {number} (15)" for number in (1, 2, 3)),
+        ]
+        assert accessibility_faults(page) == ""
         page.locator("#chosen a").click()
         page.wait_for_selector("#matches li")
         page.go_back()
