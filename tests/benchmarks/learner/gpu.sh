@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks and times the learner and the networks on a CUDA device; about 7 minutes.
+# Checks and times the learner and the networks on a CUDA device; about 9 minutes.
 # From the project's folder: bash tests/benchmarks/learner/gpu.sh [record.json] [python]
 set -eu
 record=${1:-bench-gpu.json}
@@ -13,3 +13,4 @@ done
 "$python" tests/benchmarks/learner/bench_coding.py --device cuda --json "$record"
 OMP_NUM_THREADS=1 "$python" tests/benchmarks/bench_features.py
 OMP_NUM_THREADS=1 "$python" tests/benchmarks/bench_features.py --precision
+"$python" tests/benchmarks/bench_networks.py --json "$record"
