@@ -218,6 +218,15 @@ def sync_tree(folder: Path) -> None:
             _sync(Path(directory))
 
 
+def identity(path: Path) -> tuple[int, int, int] | None:
+    """What tells a folder from one that took its place; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:

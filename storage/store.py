@@ -10,7 +10,7 @@ from typing import NamedTuple
 from storage.artifact import Artifact
 from storage.collection import collect
 from storage.errors import MissingArtifactError, RemoteURLError, UnknownReferenceError
-from storage.files import discard, locked, publish
+from storage.files import discard, identity, locked, publish
 from storage.folder import StoreFolder
 from storage.recipe import KEY_LENGTH, Recipe, Reference
 from storage.remote import transfer
@@ -196,8 +196,23 @@ class Store(StoreFolder):
 
     def verify(self, references: Iterable[Reference] | None = None) -> list[Problem]:
         """Check every byte of the given artifacts, or of all, and return the problems."""
-        chosen = list(self.references()) if references is None else list(references)
-        return [p for r in chosen for p in problems(Artifact(r, self.path(r)))]
+        if references is not None:
+            return [p for r in references for p in problems(Artifact(r, self.path(r)))]
+        return [p for r in list(self.references()) for p in self._problems_if_there(r)]
+
+    def _problems_if_there(self, reference: Reference) -> list[Problem]:
+        """Problems of an artifact that no other process removed or replaced meanwhile."""
+        path = self.path(reference)
+        while (before := identity(path)) is not None:
+            try:
+                found = problems(Artifact(reference, path))
+            except FileNotFoundError:
+                if identity(path) == before:
+                    raise
+            else:
+                if not found or identity(path) == before:
+                    return found
+        return []
 
     def repair(self, references: Iterable[Reference] | None = None) -> list[Repair]:
         """Repair what `verify` finds in the given artifacts, or in all.

@@ -174,6 +174,8 @@ class CombinedExtractor(BaseExtractor):
 
     def branch(self, modality: Modality) -> Self:
         """Combination of the parts' branches."""
+        if not self.cross_modal:
+            return self
         return replace(self, parts=tuple(part.branch(modality) for part in self.parts))
 
     def memory_of_learning(self, n_pictures: int) -> int:

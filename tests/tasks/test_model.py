@@ -58,7 +58,7 @@ def test_pictures_without_a_code_are_similar_to_nothing(model, finished_run, mon
     paths = [model.pictures.root / path for path in table.column("paths", "image")]
     codes[[paths.index(path) for path in zero]] = 0
     monkeypatch.setattr(type(model.codes), "rows", lambda self, name, rows: codes[rows])
-    after = model.search(sketch, 99)
+    after = Model(model.workspace, model.codes.reference).search(sketch, 99)
     assert [match.path for match in after] == [match.path for match in before[2:]]
     assert all(math.isfinite(match.similarity) for match in after)
 

@@ -171,7 +171,7 @@ def test_failures_of_training_are_explained(pairs, monkeypatch):
         patch.setattr(
             type(extractor), "loss", lambda *given: torch.tensor(float("nan"), requires_grad=True)
         )
-        with pytest.raises(InputError, match=r"diverged in epoch 1 with learning_rate=0\.001"):
+        with pytest.raises(InputError, match=r"diverged in epoch 1 with learning_rate=0\.002"):
             extractor.fit_both(*pairs)
 
 
