@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import psutil
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.exceptions import ObjectAlreadyExists
 from prefect.states import Cancelling
 
 from tests.faults.kill_starts import MARK, marked, wait_until
@@ -71,7 +73,8 @@ def test_a_cancelled_run_stops_its_work_and_keeps_what_is_finished(
 
     with get_client(sync_client=True) as client:
         pool = tmp_path.name
-        client.create_work_pool(WorkPoolCreate(name=pool, type="process"))
+        with suppress(ObjectAlreadyExists):  # if the worker was the first to make it
+            client.create_work_pool(WorkPoolCreate(name=pool, type="process"))
         deployment = client.create_deployment(
             client.create_flow_from_name("cppcl"),
             pool,
