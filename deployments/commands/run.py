@@ -55,7 +55,8 @@ def run(options: Namespace) -> int:
     experiment = load_experiment(options.experiment, options.overrides)
     check_places(experiment.dataset)
     if is_named_by_folder(options.experiment, options.overrides):
-        Workspace(options.workspace).check_folder(experiment.name, experiment.dataset.root)
+        pictures = experiment.dataset.root / experiment.dataset.images
+        Workspace(options.workspace).check_folder(experiment.name, pictures)
     with Terminal(sys.stderr) as terminal:
         prepare_prefect(terminal, options.workspace, verbose=options.verbose)
         from flows.experiment import run_experiment

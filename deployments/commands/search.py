@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cppcl.errors import InputError, PictureError
+from cppcl.datasets.files import walk
+from cppcl.errors import InputError
 from deployments.commands.arguments import add_method, add_workspace, with_method
 from deployments.terminal import Terminal
 from tasks.progress import listening
@@ -44,7 +45,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print one JSON document: a list of pictures, or one for each of several sketches",
+        help="print one JSON document: a list of pictures, or of several sketches, or a folder, "
+        "such a list by file",
     )
 
 
@@ -56,14 +58,15 @@ def run(options: Namespace) -> int:
     reference = workspace.find_model(with_method(options.model, options.method))
     files = sketch_files(options.sketches)
     model = Model(workspace, reference)
-    several = len(files) > 1
+    several = len(files) > 1 or options.sketches[0].is_dir()
     answers: dict[str, list[Match]] = {}
     for file in files:
         try:
             with listening(on_message=partial(print, file=sys.stderr)):
                 answers[str(file)] = model.search(file, options.k, photograph=options.photo)
-        except PictureError as error:
-            if not several:
+        except InputError as error:
+            # What is wrong with one of several is no reason to leave out the others.
+            if not several or (file == files[-1] and not answers):
                 raise
             Terminal(sys.stderr).message(f"left out: {error}")
             continue
@@ -89,7 +92,7 @@ def sketch_files(places: list[Path]) -> list[Path]:
     files: list[Path] = []
     for place in places:
         if place.is_dir():
-            inside = sorted(file for file in place.rglob("*") if file.is_file())
+            inside = sorted(Path(entry.path) for entry, is_system in walk(place) if not is_system)
             if not inside:
                 raise InputError(f"{place} holds no file; give a folder of sketches")
             files += inside
@@ -97,7 +100,7 @@ def sketch_files(places: list[Path]) -> list[Path]:
             raise InputError(f"{place} does not exist; give a sketch: a picture file or an SVG")
         else:
             files.append(place)
-    return files
+    return list(dict.fromkeys(files))
 
 
 def show(sketch: Path, matches: list[Match]) -> None:

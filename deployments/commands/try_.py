@@ -9,6 +9,7 @@ from pathlib import Path
 from cppcl.datasets.files import scan_pictures
 from cppcl.errors import InputError
 from deployments.commands.arguments import PORTS, add_listening, add_record, add_workspace
+from tasks.workspace import Workspace
 
 EXPERIMENTS = {True: "folder", False: "pairs"}
 """Experiment of pictures in class folders, and of pictures paired by name."""
@@ -26,7 +27,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "pictures", type=Path, metavar="PICTURES", help="folder of pictures, arranged the same way"
     )
-    parser.add_argument("--name", help="what to call it (default: the name of PICTURES)")
+    parser.add_argument(
+        "--name", help="what to call it (default: the name of the folder of both, or of PICTURES)"
+    )
     parser.add_argument(
         "--no-page", action="store_true", help="train and score only; serve no page"
     )
@@ -41,11 +44,13 @@ def run(options: Namespace) -> int:
     from flows.configuration.load import load_experiment
 
     source, overrides = arrangement(options.sketches, options.pictures, options.name)
+    name = load_experiment(source, overrides).name
+    if not options.name:
+        Workspace(options.workspace).check_folder(name, options.pictures)
     given = {"experiment": source, "overrides": overrides, "only": None, "start": None}
     code = command.run(Namespace(**vars(options), **given, until=None, force=[]))
     if code or options.no_page:
         return code
-    name = load_experiment(source, overrides).name
     return serve.run(Namespace(**vars(options), models=[name], method=None))
 
 
@@ -55,11 +60,13 @@ def arrangement(sketches: Path, pictures: Path, name: str | None) -> tuple[str, 
     Raises
     ------
     InputError
-        If one is not a folder, or one of them has class folders and the other has none.
+        If one is not a folder or holds the other, or one of them has class folders and the other
+        has none.
     """
     from flows.configuration.load import folder_name
 
     places = {"sketches": sketches, "images": pictures}
+    paths = {key: place.absolute() for key, place in places.items()}
     in_classes = {}
     for place in places.values():
         if not place.is_dir():
@@ -71,8 +78,12 @@ def arrangement(sketches: Path, pictures: Path, name: str | None) -> tuple[str, 
             f"{nested} has pictures in class folders, {flat} has none; arrange both alike: a "
             "folder for each class, or equal file names for a sketch and its picture"
         )
-    paths = {key: place.absolute() for key, place in places.items()}
     root = Path(os.path.commonpath([*paths.values()]))
+    if root in paths.values():
+        raise InputError(
+            f"{sketches} and {pictures} are one folder, or one lies in the other, so sketches "
+            "would be pictures too; give two folders beside each other"
+        )
     overrides = [f"root={root}"]
     overrides += [f"dataset.{key}={path.relative_to(root)}" for key, path in paths.items()]
     if not name and {path.parent for path in paths.values()} != {root}:

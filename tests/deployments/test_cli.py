@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -433,6 +434,8 @@ class TestFinishedRun:
         assert cppcl("search", "tiny", *sketches, *place, code=0).json() == alone
         shutil.copytree(drawn / "circle", tmp_path / "mine")
         (tmp_path / "mine" / "notes.txt").write_text("no picture")
+        (tmp_path / "mine" / ".DS_Store").write_text("of the system")
+        os.mkfifo(tmp_path / "mine" / "pipe.png")
         found = cppcl("search", "tiny", tmp_path / "mine", *place, code=1)
         assert "left out: " in found.stderr
         assert "notes.txt" in found.stderr
@@ -440,6 +443,12 @@ class TestFinishedRun:
         assert len(found.json()) == n_sketches
         first = found.json()[str(tmp_path / "mine" / "0.png")]
         assert first == alone[str(sketches[0])]
+        assert ".DS_Store" not in found.stderr
+        assert "is a pipe" in found.stderr
+        (tmp_path / "one").mkdir()
+        shutil.copy(sketches[0], tmp_path / "one" / "1.png")
+        only = cppcl("search", "tiny", tmp_path / "one", *place, code=0).json()
+        assert only == {str(tmp_path / "one" / "1.png"): first}
         (tmp_path / "none").mkdir()
         assert "holds no file" in cppcl("search", "tiny", tmp_path / "none", *place, code=2).stderr
 

@@ -20,14 +20,14 @@ Content = dict[str, Any]
 """Tables, figures, claims and notes of an item."""
 
 
-def score_cell(score: str, value: float | None) -> Value:
+def score_cell(value: float | None) -> Value:
     """A score."""
     if value is None:
         return NOTHING
     return Value(value, f"{100 * value:.1f}")
 
 
-def signed(score: str, value: float) -> str:
+def signed(value: float) -> str:
     """A difference of scores, with its sign."""
     return f"{100 * value:+.1f}"
 
@@ -37,23 +37,23 @@ def percent(found: Interval) -> Interval:
     return Interval(100 * found.mean, 100 * found.low, 100 * found.high)
 
 
-def interval_text(score: str, found: Interval | None) -> str:
+def interval_text(found: Interval | None) -> str:
     """The interval of a difference of scores; a dash where there is none."""
-    return f"[{signed(score, found.low)}, {signed(score, found.high)}]" if found else "–"
+    return f"[{signed(found.low)}, {signed(found.high)}]" if found else "–"
 
 
-def interval_cell(score: str, found: Interval | None) -> Value:
+def interval_cell(found: Interval | None) -> Value:
     """The same in a table."""
     if found is None:
         return NOTHING
-    return Value(f"[{found.low!r}, {found.high!r}]", interval_text(score, found))
+    return Value(f"[{found.low!r}, {found.high!r}]", interval_text(found))
 
 
-def with_intervals(score: str, found: Finding) -> str:
+def with_intervals(found: Finding) -> str:
     """A difference of scores, its intervals over queries and over splits."""
     return (
-        f"{signed(score, found.mean)} {interval_text(score, found.over_queries)}, over splits "
-        f"{interval_text(score, found.over_splits)}"
+        f"{signed(found.mean)} {interval_text(found.over_queries)}, over splits "
+        f"{interval_text(found.over_splits)}"
     )
 
 
@@ -76,9 +76,9 @@ def mean_cells(score: str, found: Scores | None) -> list[Value]:
     if found is None:
         return [NOTHING] * 3
     ours = found.interval(score)
-    low, high = score_cell(score, ours.low), score_cell(score, ours.high)
+    low, high = score_cell(ours.low), score_cell(ours.high)
     return [
-        score_cell(score, ours.mean),
-        score_cell(score, found.deviation(score)),
+        score_cell(ours.mean),
+        score_cell(found.deviation(score)),
         Value(f"[{ours.low!r}, {ours.high!r}]", f"[{low.text}, {high.text}]"),
     ]

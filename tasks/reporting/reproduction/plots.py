@@ -85,7 +85,7 @@ def per_category(store: Store, item: MeasuredItem) -> Content:
     rows = [
         Row(
             item.series[place].title,
-            [score_cell(MAP, one[name]) for name in names],
+            [score_cell(one[name]) for name in names],
             item.series[place].artifacts,
         )
         for place, one in values.items()

@@ -145,9 +145,9 @@ def sweep_claims(
         matters = lost.above(FLAT)
         holds = matters if axis["expected"] == "sensitive" or matters is None else not matters
         measured = (
-            f"{method}: from {score_cell(score, means[worst]).text} at {values[worst]} to "
-            f"{score_cell(score, means[best]).text} at {values[best]}, "
-            f"{with_intervals(score, difference)}; {100 * lost.mean:.0f} % of the best is lost "
+            f"{method}: from {score_cell(means[worst]).text} at {values[worst]} to "
+            f"{score_cell(means[best]).text} at {values[best]}, "
+            f"{with_intervals(difference)}; {100 * lost.mean:.0f} % of the best is lost "
             f"({100 * FLAT:.0f} % or less is flat)"
         )
         claims.append(claim(axis, measured, holds, [lost]))
@@ -189,7 +189,7 @@ def surface(store: Store, item: MeasuredItem) -> Content:
         at = item.series[best].about
         measured = (
             f"best at {x['title']} {at['x']:g}, {y['title']} {at['y']:g}: "
-            f"{with_intervals(score, gain)} over none, the largest of {len(found)} places on the "
+            f"{with_intervals(gain)} over none, the largest of {len(found)} places on the "
             "same test queries"
         )
         claims.append(claim(said, measured, gain.above(), [gain]))

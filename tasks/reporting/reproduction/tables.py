@@ -111,7 +111,7 @@ def forms_table(item: MeasuredItem, forms: Mapping[int, Mapping[str, str]]) -> R
 def score_row(score: str, series: Series, found: Scores | None, forms: Mapping[str, str]) -> Row:
     """One line: what is printed, and ours beside it; forms are those of the method."""
     printed, preset = series.about["printed"], series.about["preset"]
-    cells = [Value.of(preset), score_cell(score, printed), *mean_cells(score, found)]
+    cells = [Value.of(preset), score_cell(printed), *mean_cells(score, found)]
     beside = [NOTHING] * 3
     remark = series.missing
     if found is not None:
@@ -121,7 +121,7 @@ def score_row(score: str, series: Series, found: Scores | None, forms: Mapping[s
             ours = found.interval(score)
             difference = ours.mean - printed
             beside[1:] = [
-                Value(difference, signed(score, difference)),
+                Value(difference, signed(difference)),
                 Value.of(agreement(printed, ours)),
             ]
     other = [aspect for aspect, words in forms.items() if words != PRINTED]
@@ -133,13 +133,13 @@ def score_row(score: str, series: Series, found: Scores | None, forms: Mapping[s
 def claim_of(score: str, statement: Mapping[str, Any], first: Scores, second: Scores) -> Claim:
     """Verdict: one line is ahead of another on the same queries."""
     if not paired(first, second):
-        means = (score_cell(score, one.interval(score).mean).text for one in (first, second))
+        means = (score_cell(one.interval(score).mean).text for one in (first, second))
         return claim(statement, f"{' and '.join(means)}, of different queries", None, ())
     found = first.ahead_of(second, score)
     counts = splits_of(first.minus(second, score))
     return claim(
         statement,
-        f"{with_intervals(score, found)} (splits ahead / level / behind: {counts})",
+        f"{with_intervals(found)} (splits ahead / level / behind: {counts})",
         found.above(),
         [found],
     )
@@ -169,17 +169,17 @@ def differences(store: Store, item: MeasuredItem) -> Content:
         difference = found[0].minus(found[place], score)
         finding = found[0].ahead_of(found[place], score)
         cells = [
-            score_cell(score, found[place].interval(score).mean),
-            Value(difference.mean, signed(score, difference.mean)),
-            interval_cell(score, difference),
-            interval_cell(score, finding.over_splits),
+            score_cell(found[place].interval(score).mean),
+            Value(difference.mean, signed(difference.mean)),
+            interval_cell(difference),
+            interval_cell(finding.over_splits),
             Value.of(splits_of(difference)),
             Value.of(verdict_of(finding)),
         ]
         both = [*item.series[0].artifacts, *series.artifacts]
         rows.append(Row(series.title, cells, both))
     first = item.series[0].title
-    mean = score_cell(score, found[0].interval(score).mean).text
+    mean = score_cell(found[0].interval(score).mean).text
     caption = f"{first} ({mean}) minus each other method: {score_title(score)}"
     columns = [
         *("its score", "difference", INTERVAL, OVER_SPLITS),
@@ -205,7 +205,7 @@ def binary_codes(store: Store, item: MeasuredItem) -> Content:
         if here and whole and bits:
             lost = here.ahead_of(whole, score)
             beside = [
-                Value(lost.mean, with_intervals(score, lost)),
+                Value(lost.mean, with_intervals(lost)),
                 Value.of(verdict_of(lost)),
             ]
         cells = [length, *mean_cells(score, here), *beside, within_radius(here)]
@@ -223,7 +223,7 @@ def within_radius(found: Scores | None) -> Value:
     scores = [] if found is None else [evaluation.scores for evaluation in found.evaluations]
     if not scores or not all(name in of_split for of_split in scores):
         return NOTHING
-    return score_cell(name, float(np.mean([of_split[name] for of_split in scores])))
+    return score_cell(float(np.mean([of_split[name] for of_split in scores])))
 
 
 def costs(store: Store, item: MeasuredItem) -> Content:
@@ -321,9 +321,9 @@ def retrieval_time(store: Store, item: MeasuredItem) -> Content:
         ours = found[place].interval(score)
         total = sum(times[part] for part in PARTS_OF_A_QUERY)
         least, most = (1000 * times[end] for end in ("least", "most"))
-        low, high = score_cell(score, ours.low), score_cell(score, ours.high)
+        low, high = score_cell(ours.low), score_cell(ours.high)
         cells = [
-            score_cell(score, ours.mean),
+            score_cell(ours.mean),
             Value(f"[{ours.low!r}, {ours.high!r}]", f"[{low.text}, {high.text}]"),
             *(Value(times[p], f"{1000 * times[p]:.2f}") for p in PARTS_OF_A_QUERY),
             Value(total, f"{1000 * total:.1f}"),

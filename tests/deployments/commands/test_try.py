@@ -38,6 +38,9 @@ def test_class_folders_and_pairs(tmp_path):
     assert experiment.dataset.sketches == "pets/shoe sketches"
     assert load_experiment(*arrangement(drawn, flat, "mine")).name == "mine"
 
+    for one, other in ((photos, photos), (sketches, sketches.parent), (sketches.parent, photos)):
+        with pytest.raises(InputError, match="one lies in the other"):
+            arrangement(one, other, None)
     with pytest.raises(InputError, match="has pictures in class folders"):
         arrangement(sketches, flat, None)
     with pytest.raises(InputError, match="nowhere is not a folder"):
@@ -72,10 +75,13 @@ def test_a_name_is_not_taken_from_another_folder(tmp_path, cppcl):
     for root in roots:
         touch(root, "sketches/cat/1.png", "sketches/dog/1.png", "images/cat/1.png")
     record = {"experiment": "pets", "artifacts": {}}
-    record["configuration"] = {"dataset": {"root": str(roots[0])}}
+    record["configuration"] = {"dataset": {"root": str(roots[0]), "images": "images"}}
     workspace.record_run("pets", "20260101T000000000000Z", record)
-    workspace.check_folder("pets", roots[0])
+    workspace.check_folder("pets", roots[0] / "images")
+    workspace.check_folder("others", roots[1])
     arguments = ("run", "folder", "--root", roots[1], "--workspace", workspace.root)
     refused = cppcl(*arguments, code=2)
     assert f"are of the folder {roots[0]}" in refused.stderr
     assert "--set name=NAME" in refused.stderr
+    tried = ("try", roots[1] / "sketches", roots[1] / "images", "--workspace", workspace.root)
+    assert f"are of the folder {roots[0]}" in cppcl(*tried, code=2).stderr
