@@ -34,6 +34,7 @@ from cppcl.features.descriptors.pixels import Pixels
 from cppcl.features.descriptors.shelo import Helo, Shelo
 from cppcl.features.descriptors.structure_tensor import StructureTensor
 from cppcl.features.networks.cnn import Cnn
+from cppcl.features.networks.encoder_extractors import OpenClipEncoder, TimmEncoder
 from cppcl.features.networks.lite_networks import CnnLite1, CnnLite2
 from cppcl.features.precomputed import Precomputed
 from cppcl.features.scores.colour_contrast import ColourContrast
@@ -63,6 +64,8 @@ EXTRACTORS: dict[str, type[Extractor]] = {
         Cnn,
         CnnLite1,
         CnnLite2,
+        TimmEncoder,
+        OpenClipEncoder,
         Hog,
         Pixels,
         Precomputed,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cppcl.errors import InputError
 from cppcl.features.base import MIB, Memory, Picture
 from cppcl.features.learning import LearningExtractor, UniformSample
+from cppcl.features.networks.encoders import cached_weights
 from cppcl.features.networks.input import Framing, batches
 from cppcl.features.networks.loading import (
     Network,
@@ -78,16 +79,17 @@ class Cnn(LearningExtractor):
         convolution; weights from the package index; 224, 240 and 260 pixels);
         'alexnet' (torchvision's, fc6, 4096 values); any other classification model of
         torchvision, with a node; 'caffenet' or 'caffe_alexnet' (fc6, 4096 values), with a weights
-        file; 'timm/<model>' or 'open_clip/<model>', with a weights file and the extra of that
-        name. 'alexnet:classifier.4' names a node too.
+        file; 'timm/<model>' or 'open_clip/<model>', with the extra 'encoders' (see `timm` and
+        `open_clip`, which know more of them). 'alexnet:classifier.4' names a node too.
     node : str or None
         Module of the network whose output is wanted, such as 'avgpool' of 'resnet50' (2048
         values) or 'fc7' of 'caffenet'. By default that given above, and of timm and open_clip
         what the encoder returns.
     weights : str or None
         Path of a weights file to load instead of the published ones: what torch.save wrote of a
-        state_dict, .safetensors, .npz, or .caffemodel. No code in it is run. What takes part in
-        `parameters` is the content of the file, not where it lies.
+        state_dict, .safetensors, .npz, or .caffemodel. No code in it is run. Of timm and open_clip
+        the default is the file in the package's cache. What takes part in `parameters` is the
+        content of the file, not where it lies.
     relu : bool or None
         True if negative outputs of the node become zero; torchvision's and Caffe's fully
         connected nodes come before their rectifier. By default true, but false for what timm and
@@ -136,7 +138,7 @@ class Cnn(LearningExtractor):
     def __post_init__(self) -> None:
         if self.weights is not None and not isinstance(self.weights, str | Path):
             raise InputError(f"option weights={self.weights!r} must be a path or null")
-        target = find_node(self.network, self.node)
+        target = self._target
         if target.needs_weights and self.weights is None:
             raise InputError(
                 f"option weights: network={self.network!r} has no weights that cppcl could fetch; "
@@ -176,7 +178,7 @@ class Cnn(LearningExtractor):
     @property
     def licence(self) -> str:
         """Licence of the weights."""
-        return self._target.licence(self._weights_path)
+        return self._target.licence(self._given_path)
 
     def parameters(self) -> dict[str, Any]:
         """Every option as it takes effect; the weights are named by their content."""
@@ -302,7 +304,7 @@ class Cnn(LearningExtractor):
 
     def memory(self, longest_side: int) -> Memory:
         """Libraries, and the weights of a larger network, some times while they are loaded."""
-        usual, path = super().memory(longest_side), self._weights_path
+        usual, path = super().memory(longest_side), self._given_path
         weights = 0 if self.network in PACKAGED else LARGE_NETWORK
         if path is not None:
             weights = 3 * path.stat().st_size if path.is_file() else LARGE_NETWORK
@@ -326,8 +328,15 @@ class Cnn(LearningExtractor):
         return target.node is not None or target.kind == "packaged"
 
     @property
-    def _weights_path(self) -> Path | None:
+    def _given_path(self) -> Path | None:
         return None if self.weights is None else Path(self.weights).expanduser()
+
+    @property
+    def _weights_path(self) -> Path | None:
+        target = self._target
+        if self.weights is None and target.is_encoder:
+            return cached_weights(target.network, target.tag)
+        return self._given_path
 
 
 def check_precision(precision: str, device: str) -> None:

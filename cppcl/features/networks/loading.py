@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cppcl.errors import InputError
 from cppcl.features.networks.caffe_networks import POOL_FIRST, build_caffe, fit_to
-from cppcl.features.networks.encoders import EXTRAS, build_encoder, of_encoder
+from cppcl.features.networks.encoders import (
+    EXTRAS,
+    Pooling,
+    build_encoder,
+    of_encoder,
+    pooled_tokens,
+)
 from cppcl.features.networks.input import Preprocessing
 from cppcl.features.networks.packaged import PACKAGED, build_packaged
 from cppcl.features.networks.torchvision_networks import build_torchvision, present_names
@@ -68,10 +74,15 @@ class NetworkNode:
     node : str or None
         Name of a module; None is the output of the network, or of the last convolution of a
         packaged one.
+    pooling, side, tag
+        Of an encoder of timm or open_clip; see `build_encoder` and `pooled_tokens`.
     """
 
     network: str
     node: str | None
+    pooling: Pooling = "model"
+    side: int | None = None
+    tag: str | None = None
 
     @property
     def kind(self) -> str:
@@ -91,14 +102,19 @@ class NetworkNode:
     @property
     def needs_weights(self) -> bool:
         """True if the user must give a weights file."""
-        return self.kind not in ("packaged", "torchvision")
+        return self.kind == "caffe"
+
+    @property
+    def is_encoder(self) -> bool:
+        """True if it is of timm or open_clip, whose caches may have its weights."""
+        return self.kind in EXTRAS
 
     def licence(self, weights: Path | None) -> str:
         """Licence of the weights, in a few words."""
         known = KNOWN.get(self.network)
         if self.kind == "caffe" and known:
             return known.licence
-        if weights is not None or self.needs_weights:
+        if weights is not None or self.needs_weights or self.is_encoder:
             return "that of the weights file"
         if known:
             return known.licence
@@ -250,12 +266,14 @@ def build(target: NetworkNode) -> tuple[torch.nn.Module, Preprocessing]:
         return build_caffe(target.network, cast(str, target.node))
     if target.kind == "torchvision":
         return build_torchvision(target.network)
-    return build_encoder(target.network)
+    return build_encoder(target.network, side=target.side, tag=target.tag)
 
 
 def _cut(module: torch.nn.Module, target: NetworkNode) -> Callable[[torch.Tensor], torch.Tensor]:
     import torch
 
+    if target.node is None and target.kind == "timm":
+        return pooled_tokens(module, target.pooling)
     if target.node is None:
         whole = module.extract_features if target.kind == "packaged" else module
         return cast("Callable[[torch.Tensor], torch.Tensor]", whole)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from cppcl.features import EXTRACTORS, Extractor, make_extractor
+from tests.tiny_encoders import CLIP, TIMM, clip_model, saved, timm_model
 
 # Options of the extractors that need some.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -79,8 +80,19 @@ def inputs_of() -> Callable[[str, list[np.ndarray]], list[np.ndarray]]:
 
 
 @pytest.fixture(scope="session")
-def make() -> Callable[[str], Extractor]:
-    return lambda name: make_extractor(name, OPTIONS.get(name))
+def tiny_encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Options of encoders with random weights."""
+    folder = tmp_path_factory.mktemp("encoders")
+    clip = saved(clip_model(folder), folder / "clip.pth")
+    return {
+        "timm": {"network": TIMM, "weights": saved(timm_model(), folder / "timm.pth")},
+        "open_clip": {"network": CLIP, "tag": None, "weights": clip},
+    }
+
+
+@pytest.fixture(scope="session")
+def make(tiny_encoders: dict[str, dict[str, Any]]) -> Callable[[str], Extractor]:
+    return lambda name: make_extractor(name, (OPTIONS | tiny_encoders).get(name))
 
 
 @pytest.fixture(scope="session")

@@ -90,7 +90,6 @@ def test_wrong_values_of_options_are_named(name, option, value):
         ({"network": "cafenet"}, "no model 'cafenet'.*'caffenet'"),
         ({"network": "alexnet:features", "node": "fc6"}, "node='fc6' beside"),
         ({"network": "caffenet"}, "option weights: network='caffenet'"),
-        ({"network": "timm/resnet18"}, "option weights: network='timm/resnet18'"),
         ({"n_components": 9, "max_samples": 9}, "max_samples=9 .*at least 10"),
     ],
 )

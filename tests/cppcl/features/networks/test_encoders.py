@@ -1,197 +1,234 @@
-"""Encoders of timm and open_clip: with the packages where they are installed, else stand-ins."""
+"""Encoders of timm and open_clip, against what the packages themselves compute."""
 
 import logging
 import sys
-from importlib.util import find_spec
-from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from PIL import Image
 
 from cppcl.errors import DataUnavailableError, InputError
+from cppcl.features import make_extractor
 from cppcl.features.networks.cnn import Cnn
-from cppcl.features.networks.input import Preprocessing, prepare
-from cppcl.features.networks.loading import build, find_node
+from cppcl.features.networks.encoders import build_encoder, cached_weights
+from tests.tiny_encoders import CLIP, TIMM, clip_model, register_clip, saved, timm_model
 
-TIMM, CLIP = "test_vit", "ViT-S-32-alt"
-
-
-class Tower(nn.Module):
-    """A convolution, a rectifier, a mean and a projection, like any encoder."""
-
-    def __init__(self, n_out):
-        super().__init__()
-        self.stem = nn.Conv2d(3, 6, 8, stride=8)
-        self.head = nn.Linear(6, n_out) if n_out else nn.Identity()
-
-    def forward(self, x):
-        return self.head(torch.relu(self.stem(x)).mean((2, 3)) - 0.2)
+KINDS = ("timm", "open_clip")
+NAMES = {"timm": TIMM, "open_clip": CLIP}
 
 
-def stand_in_for_timm():
-    def create_model(name, pretrained, num_classes):
-        assert (name, pretrained) == (TIMM, False)
-        module = Tower(num_classes)
-        module.pretrained_cfg = {"classifier": "head"}
-        return module
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("encoders")
 
-    config = {
-        "input_size": (3, 160, 160),
-        "mean": (0.5, 0.4, 0.3),
-        "std": (0.5, 0.6, 0.7),
-        "interpolation": "bicubic",
-        "crop_pct": 0.95,
-        "crop_mode": "center",
+
+@pytest.fixture(scope="module")
+def models(folder):
+    """Of timm with a classifier, of open_clip with a text tower."""
+    return {"timm": timm_model(num_classes=4), "open_clip": clip_model(folder)}
+
+
+@pytest.fixture(scope="module")
+def files(models, folder):
+    return {kind: saved(model, folder / f"{kind}.pth") for kind, model in models.items()}
+
+
+@pytest.fixture
+def options(files):
+    return {
+        "timm": {"network": TIMM, "weights": files["timm"]},
+        "open_clip": {"network": CLIP, "tag": None, "weights": files["open_clip"]},
     }
-    package = ModuleType("timm")
-    package.create_model = create_model
-    package.list_models = lambda pretrained=False: [f"{TIMM}.r160_in1k"] if pretrained else [TIMM]
-    package.data = SimpleNamespace(resolve_model_data_config=lambda module: config)
-    return package
 
 
-def stand_in_for_open_clip():
-    def create_model(name, load_weights, pretrained_text):
-        assert (name, load_weights, pretrained_text) == (CLIP, False, False)
-        model = nn.Module()
-        model.visual, model.text = Tower(5), nn.Linear(2, 2)
-        model.visual.preprocess_cfg = {
-            "size": (224, 224),
-            "mode": "RGB",
-            "mean": (0.48, 0.46, 0.41),
-            "std": (0.27, 0.26, 0.28),
-            "interpolation": "bicubic",
-            "resize_mode": "shortest",
-            "fill_color": 0,
-        }
-        logging.warning("No pretrained weights loaded")
-        model.encode_image = model.visual
-        return model
-
-    package = ModuleType("open_clip")
-    package.create_model = create_model
-    package.list_models = lambda: [CLIP]
-    return package
-
-
-@pytest.fixture(params=["timm", "open_clip"])
-def kind(request, monkeypatch):
-    stand_in = {"timm": stand_in_for_timm, "open_clip": stand_in_for_open_clip}[request.param]
-    if find_spec(request.param) is None:
-        monkeypatch.setitem(sys.modules, request.param, stand_in())
-    return request.param
-
-
-@pytest.fixture
-def network(kind):
-    return {"timm": f"timm/{TIMM}", "open_clip": f"open_clip/{CLIP}"}[kind]
-
-
-@pytest.fixture
-def model(kind):
-    """The package's own model: of timm with a classifier, of open_clip with a text tower."""
-    package = __import__(kind)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        if kind == "timm":
-            return package.create_model(TIMM, pretrained=False, num_classes=4).eval()
-        return package.create_model(CLIP, load_weights=False, pretrained_text=False).eval()
-
-
-@pytest.fixture
-def weights(model, tmp_path):
-    path = tmp_path / "checkpoint.pth"
-    torch.save(model.state_dict(), path)
-    return str(path)
-
-
-@pytest.fixture
+@pytest.fixture(scope="module")
 def picture():
     return np.random.default_rng(0).integers(0, 256, (70, 50, 3), dtype=np.uint8)
 
 
-def expected_preprocessing(kind, model):
-    if kind == "timm":
-        data = __import__(kind).data.resolve_model_data_config(model)
-        size = data["input_size"][1]
-        resize = int(size / data["crop_pct"])
-        mean, std, interpolation = data["mean"], data["std"], data["interpolation"]
-    else:
-        data = model.visual.preprocess_cfg
-        size = resize = 224
-        mean, std, interpolation = data["mean"], data["std"], data["interpolation"]
-    return Preprocessing(
-        size=size, mean=tuple(mean), std=tuple(std), interpolation=interpolation, resize=resize
-    )
+def as_timm_sees(model, picture, **changed):
+    import timm
+
+    config = timm.data.resolve_model_data_config(model) | changed
+    return timm.data.create_transform(**config, is_training=False)(Image.fromarray(picture))[None]
 
 
-def test_encoder_equals_the_package(kind, network, model, weights, picture):
-    preprocessing = expected_preprocessing(kind, model)
-    assert build(find_node(network, None))[1] == preprocessing
-    if kind == "timm":
-        model.head = nn.Identity()
+def test_timm_equals_the_package(models, options, picture):
+    """Its own preprocessing, and each pooling."""
+    model = models["timm"]
     with torch.inference_mode():
-        inputs = torch.from_numpy(prepare(picture, preprocessing))[None]
-        expected = model.encode_image(inputs) if kind == "open_clip" else model(inputs)
-    extractor = Cnn(network=network, weights=weights)
-    rows = extractor.transform([picture])
-    assert rows.shape == (1, extractor.dimension) == tuple(expected.shape)
-    assert expected.min() < 0  # what an encoder returns is not rectified
-    np.testing.assert_allclose(rows, expected, atol=1e-5)
+        tokens = model.forward_features(as_timm_sees(model, picture))
+        expected = {
+            "model": model.forward_head(tokens, pre_logits=True),
+            "token": tokens[:, 0],
+            "average": tokens[:, 1:].mean(1),
+        }
+        expected = {pooling: row.numpy() for pooling, row in expected.items()}
+    for pooling, row in expected.items():
+        extractor = make_extractor("timm", options["timm"] | {"pooling": pooling})
+        found = extractor.transform([picture])
+        assert found.shape == (1, extractor.dimension)
+        np.testing.assert_allclose(found, row, atol=1e-5)
+    assert np.abs(expected["token"] - expected["average"]).max() > 0.1
+    padded = make_extractor("timm", options["timm"] | {"framing": "pad"}).transform([picture])
+    assert np.abs(padded - expected["model"]).max() > 1e-2
 
 
-def test_nodes_of_encoders(kind, network, model, weights, picture):
-    tower = model if kind == "timm" else model.visual
-    node = next(name for name, child in tower.named_modules() if isinstance(child, nn.Conv2d))
-    extractor = Cnn(network=network, node=node, weights=weights, relu=False)
-    convolution = dict(tower.named_modules())[node]
-    inputs = torch.from_numpy(prepare(picture, expected_preprocessing(kind, model)))[None]
+def test_open_clip_equals_the_package(models, options, picture):
+    import open_clip
+
+    model = models["open_clip"]
+    config = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
+    see = open_clip.transform.image_transform_v2(config, is_train=False)
     with torch.inference_mode():
-        expected = convolution(inputs).mean((2, 3))
+        expected = model.encode_image(see(Image.fromarray(picture))[None])
+    extractor = make_extractor("open_clip", options["open_clip"])
     np.testing.assert_allclose(extractor.transform([picture]), expected, atol=1e-5)
-    assert extractor.dimension == expected.shape[1]
-    with pytest.raises(InputError, match=f"no node '{node}x'.*'{node}'"):
-        Cnn(network=network, node=f"{node}x", weights=weights).transform([picture])
+    assert extractor.dimension == 24
+    assert extractor.parameters()["network"] == CLIP
 
 
-def test_the_image_tower_alone_will_do(kind, network, model, weights, picture, tmp_path):
-    tower = model if kind == "timm" else model.visual
-    path = tmp_path / "tower.pth"
-    torch.save(tower.state_dict(), path)
-    rows = Cnn(network=network, weights=str(path)).transform([picture])
-    np.testing.assert_array_equal(rows, Cnn(network=network, weights=weights).transform([picture]))
+def test_position_embeddings_are_interpolated_as_timm_does(models, options, picture, tmp_path):
+    import timm
+
+    side = 96
+    own = timm.create_model(
+        TIMM,
+        img_size=side,
+        num_classes=0,
+        pretrained=True,
+        pretrained_cfg_overlay={"file": options["timm"]["weights"], "num_classes": 4},
+    ).eval()
+    with torch.inference_mode():
+        expected = own(as_timm_sees(own, picture, input_size=(3, side, side)))
+    found = make_extractor("timm", options["timm"] | {"side": side}).transform([picture])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    other = make_extractor("timm", {"network": "test_resnet", "weights": "x", "side": side})
+    with pytest.raises(InputError, match="side=96: test_resnet takes no input of this size"):
+        _ = other.dimension
 
 
-def test_unknown_models_are_named(kind, network, weights):
-    with pytest.raises(InputError, match=f"{kind} has no model .*did you mean"):
-        _ = Cnn(network=f"{network}x", weights=weights).dimension
+def test_published_weights_settle_how_open_clip_sees(monkeypatch, folder):
+    import open_clip
+
+    register_clip(folder)
+    of_tag = {"mean": (0.5,) * 3, "std": (0.25,) * 3, "resize_mode": "squash", "quick_gelu": True}
+    monkeypatch.setitem(open_clip.pretrained._PRETRAINED, CLIP, {"mine": of_tag})
+    module, seen = build_encoder(f"open_clip/{CLIP}", tag="mine")
+    assert (seen.mean, seen.std, seen.stretch) == ((0.5,) * 3, (0.25,) * 3, True)
+    assert any(type(part).__name__ == "QuickGELU" for part in module.modules())
+    with pytest.raises(InputError, match=r"tag='mina'.*'mine'"):
+        build_encoder(f"open_clip/{CLIP}", tag="mina")
 
 
-def test_building_leaves_the_seed_of_torch_alone_and_warns_of_nothing(
-    network, weights, picture, caplog
-):
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_image_tower_alone_will_do(kind, models, options, picture, tmp_path):
+    tower = models[kind] if kind == "timm" else models[kind].visual
+    alone = options[kind] | {"weights": saved(tower, tmp_path / "tower.pth")}
+    rows = [make_extractor(kind, given).transform([picture]) for given in (alone, options[kind])]
+    np.testing.assert_array_equal(*rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_encoder_is_a_network_of_cnn_too(kind, options, picture, files, caplog):
+    """Without moving torch's seed, and without a warning that its first weights are random."""
     state = torch.random.get_rng_state()
-    Cnn(network=network, weights=weights).transform([picture])
+    extractor = Cnn(network=f"{kind}/{NAMES[kind]}", weights=files[kind], framing="crop")
+    rows = extractor.transform([picture])
     assert torch.equal(torch.random.get_rng_state(), state)
-    assert not any("No pretrained weights" in r.message for r in caplog.get_records("call"))
+    assert not caplog.records
     logging.warning("heard")
-    assert caplog.messages[-1] == "heard"
+    assert caplog.messages == ["heard"]
+    assert rows.min() < 0  # what an encoder returns is not rectified
+    np.testing.assert_array_equal(rows, make_extractor(kind, options[kind]).transform([picture]))
 
 
-def test_a_package_that_is_not_installed_is_named_with_its_extra(kind, network, monkeypatch):
+def test_nodes_of_encoders(models, options, picture):
+    node = "patch_embed.proj"
+    extractor = make_extractor("timm", options["timm"] | {"node": node, "relu": False})
+    with torch.inference_mode():
+        inputs = as_timm_sees(models["timm"], picture)
+        expected = models["timm"].patch_embed.proj(inputs).mean((2, 3))
+    np.testing.assert_allclose(extractor.transform([picture]), expected, atol=1e-5)
+    with pytest.raises(InputError, match=r"no node 'patch_embed\.pro'.*'patch_embed\.proj'"):
+        make_extractor("timm", options["timm"] | {"node": node[:-1]}).transform([picture])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_unknown_models_are_named(kind, options):
+    wrong = options[kind] | {"network": f"{NAMES[kind]}x"}
+    with pytest.raises(InputError, match=f"{kind} has no model .*did you mean"):
+        _ = make_extractor(kind, wrong).dimension
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_package_that_is_not_installed_is_named_with_its_extra(kind, options, monkeypatch):
     monkeypatch.setitem(sys.modules, kind, None)
-    words = rf"{network}' needs the package {kind}; .*pip install 'cppcl\[{kind}\]'"
+    words = rf"needs the package {kind}; .*pip install 'cppcl\[encoders\]'"
     with pytest.raises(DataUnavailableError, match=words):
-        build(find_node(network, None))
+        build_encoder(f"{kind}/{NAMES[kind]}")
 
 
-@pytest.mark.parametrize("input_size", [(1, 160, 160), (3, 160, 128)])
-def test_inputs_that_are_no_square_of_three_channels_are_refused(input_size, monkeypatch):
-    package = stand_in_for_timm()
-    config = package.data.resolve_model_data_config(None) | {"input_size": input_size}
-    package.data.resolve_model_data_config = lambda module: config
-    monkeypatch.setitem(sys.modules, "timm", package)
+@pytest.mark.parametrize("changed", [{"input_size": (1, 160, 160)}, {"input_size": (3, 160, 128)}])
+def test_inputs_that_are_no_square_of_three_channels_are_refused(changed, monkeypatch):
+    import timm
+
+    given = timm.data.resolve_model_data_config(timm_model())
+    monkeypatch.setattr(timm.data, "resolve_model_data_config", lambda module: given | changed)
     with pytest.raises(InputError, match="three channels of a square"):
-        build(find_node(f"timm/{TIMM}", None))
+        build_encoder(f"timm/{TIMM}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_that_are_missing_are_named_and_how_they_are_had(kind, monkeypatch, tmp_path):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    extractor = make_extractor(kind)
+    folder, file, load = {
+        "timm": ("models--timm--vit_small_patch14_dinov2.lvd142m", "model", "timm.create_model"),
+        "open_clip": (
+            "models--timm--vit_base_patch32_clip_224.openai",
+            "open_clip_model",
+            "open_clip.create_model",
+        ),
+    }[kind]
+    with pytest.raises(DataUnavailableError) as refused:
+        extractor.parameters()
+    told = str(refused.value)
+    for words in (f"{file}.safetensors", str(tmp_path), "option weights", load):
+        assert words in told
+    assert "http" not in told
+    snapshot = tmp_path / folder / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    (tmp_path / folder / "refs").mkdir()
+    (tmp_path / folder / "refs" / "main").write_text("abc")
+    (snapshot / f"{file}.safetensors").write_bytes(b"weights")
+    assert extractor.parameters()["weights"].startswith("sha256:")
+
+
+def test_models_without_published_weights_ask_for_a_file():
+    with pytest.raises(InputError, match="network='timm/test_mambaout2' names no published"):
+        cached_weights("timm/test_mambaout2")
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "words"),
+    [
+        ("timm", {"pooling": "max"}, "pooling='max'"),
+        ("timm", {"side": 0}, "side=0"),
+        ("timm", {"network": None}, "network=None"),
+        ("timm", {"pooling": "token", "node": "norm"}, "pooling='token' beside node='norm'"),
+        ("open_clip", {"tag": ""}, "tag=''"),
+    ],
+)
+def test_wrong_options_are_named(kind, changed, words):
+    with pytest.raises(InputError, match=words):
+        make_extractor(kind, changed)
+
+
+def test_a_network_without_a_class_token_has_none(picture):
+    extractor = make_extractor("timm", {"network": "test_resnet", "pooling": "token"})
+    with pytest.raises(InputError, match="pooling='token': ResNet has no class token"):
+        _ = extractor.dimension
