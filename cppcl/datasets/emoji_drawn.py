@@ -1,32 +1,39 @@
-"""The embedded data set with every drawing as it comes to be: 10 to 100 % of its strokes."""
+"""The embedded data set with every drawing in ten states, from poor to whole."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from cppcl.datasets.emoji import Emoji, titles_of
 from cppcl.datasets.files import file_sha256, made_whole
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import DataUnavailableError, InputError
+from cppcl.pictures.poorer import jittered, thinned
 from cppcl.pictures.unfinished import drawn
+
+Way = Literal["unfinished", "thinned", "jittered"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmojiDrawn:
-    """`Emoji` with several sketches of a thing, of one group: more and more of its strokes.
+    """`Emoji` with several sketches of a thing, of one group, each fuller than the one before.
 
-    Strokes come in the order of the SVG. The id of a sketch ends with the percentage that is
-    drawn, such as ``sketch/1f98a/040``; see `drawn_share`.
+    The id of a sketch ends with the percentage that is drawn, such as ``sketch/1f98a/040``; see
+    `drawn_share`.
 
     Parameters
     ----------
     shares : tuple of int
-        Percentages of the length of all strokes, from 1 to 100.
+        Percentages of the whole drawing, from 1 to 100.
+    way : {'unfinished', 'thinned', 'jittered'}
+        What a percentage is of: the length of all strokes in the order of the SVG, or in a random
+        order, or how near strokes are to their places; see `cppcl.pictures.poorer`.
 
     Raises
     ------
@@ -39,6 +46,7 @@ class EmojiDrawn:
     has_pictures: ClassVar[bool] = True
 
     shares: tuple[int, ...] = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+    way: Way = "unfinished"
 
     def __post_init__(self) -> None:
         shares = self.shares
@@ -65,7 +73,8 @@ class EmojiDrawn:
         """
         whole = Emoji().fetch(directory)
         shares = "-".join(map(str, sorted(self.shares)))
-        target = Path(directory) / f"{self.name}-{self.version}-{shares}"
+        way = "" if self.way == "unfinished" else f"{self.way}-"
+        target = Path(directory) / f"{self.name}-{self.version}-{way}{shares}"
         if target.is_dir():
             return target
         with made_whole(target) as partial:
@@ -76,9 +85,14 @@ class EmojiDrawn:
                 sketches.mkdir(parents=True)
                 svg = path.read_text(encoding="utf-8")
                 for share in self.shares:
-                    text = drawn(svg, share / 100)
+                    text = self._poorer(svg, share / 100, seed=zlib.crc32(path.stem.encode()))
                     (sketches / f"{share:03}.svg").write_text(text, encoding="utf-8")
         return target
+
+    def _poorer(self, svg: str, share: float, *, seed: int) -> str:
+        if self.way == "unfinished":
+            return drawn(svg, share)
+        return (thinned if self.way == "thinned" else jittered)(svg, share, seed=seed)
 
     def table(self, root: Path) -> SampleTable:
         """Return the sketches by things, from the emptiest to the fullest, then the images."""
@@ -120,7 +134,7 @@ def drawn_share(sample: str) -> float | None:
 
 
 def fuller_is_easier(ids: Sequence[str], groups: Sequence[str]) -> list[tuple[str, str]]:
-    """Every two sketches of one group of which one is drawn further: ids of fuller and emptier."""
+    """Every two sketches of one group of which one is fuller: ids of it and of the other."""
     of_group: dict[str, list[tuple[float, str]]] = {}
     for name, group in zip(ids, groups, strict=True):
         if (share := drawn_share(name)) is not None:

@@ -38,7 +38,7 @@ def drawn(svg: str, share: float) -> str:
     if not 0 < share <= 1:
         raise InputError(f"share={share} of a drawing must lie in (0, 1]")
     root = ElementTree.fromstring(svg)
-    shapes = list(_shapes(root, root, {}))
+    shapes = shapes_of(root)
     if not shapes:
         raise InputError("the drawing has no shapes that could be drawn one after another")
     if share == 1:
@@ -58,10 +58,22 @@ def drawn(svg: str, share: float) -> str:
             shape.set("stroke-dasharray", f"{part:.4g} {2 * length:.4g}")
         else:
             parent.remove(shape)
+    return svg_text(root)
+
+
+def svg_text(root: ElementTree.Element) -> str:
+    """A drawing as text, its namespace that of SVG without prefixes."""
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     root.set("xmlns", "http://www.w3.org/2000/svg")
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def shapes_of(
+    root: ElementTree.Element,
+) -> list[tuple[ElementTree.Element, ElementTree.Element, bool]]:
+    """Shapes in the order of the file, behind their parents, and whether each is filled."""
+    return _shapes(root, root, {})
 
 
 def outline_length(shape: ElementTree.Element) -> float:

@@ -14,7 +14,11 @@ from cppcl.report.tables import score_title
 if TYPE_CHECKING:
     from cppcl.report.data import ProtocolResult
 
-KINDS = {"wrong_pairs": "wrong pairs", "wrong_labels": "wrong labels"}
+KINDS = {
+    "wrong_pairs": "wrong pairs",
+    "near_pairs": "wrong pairs of similar names",
+    "wrong_labels": "wrong labels",
+}
 """Kinds of noise, and their names for people."""
 SHARE = "estimated share right"
 AUC = "area under the curve of v, wrong against right"

@@ -73,6 +73,19 @@ class NoiseOptions(Options):
         lt=1,
         description="Share of training images that exchange their instances, where these count",
     )
+    near_pairs: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="The same among images of similar names",
+    )
+
+    @model_validator(mode="after")
+    def check_pairs(self) -> Self:
+        """Refuse pairs that are to be wrong in two ways."""
+        if self.wrong_pairs and self.near_pairs:
+            raise ValueError("wrong_pairs and near_pairs exclude each other; set one of them to 0")
+        return self
 
 
 class SplitRule(Options):
@@ -274,8 +287,9 @@ class Protocol(Options):
     @property
     def noise(self) -> dict[str, float]:
         """What is made wrong of that by which training goes."""
-        kind = "wrong_pairs" if self.target == "groups" else "wrong_labels"
-        return {kind: getattr(self.split.noise, kind)}
+        by_pairs = ("wrong_pairs", "near_pairs")
+        kinds = by_pairs if self.target == "groups" else ("wrong_labels",)
+        return {kind: share for kind in kinds if (share := getattr(self.split.noise, kind))}
 
     @property
     def held_out(self) -> Literal["classes", "samples", "auto"]:

@@ -180,8 +180,8 @@ def protocol_scores(
         }
     split, published = options["split"], options["published"]
     by_instance = split["rule"] == "instance" or split.get("target") == "groups"
-    wrong = "wrong_pairs" if by_instance else "wrong_labels"
-    share = split.get("noise", {}).get(wrong, 0.0)
+    kinds = ("wrong_pairs", "near_pairs") if by_instance else ("wrong_labels",)
+    noise = split.get("noise", {})
     return ProtocolResult(
         name=name,
         description=options["description"],
@@ -189,7 +189,7 @@ def protocol_scores(
         methods=results,
         main_score="rank_1" if by_instance else "map",
         published=PublishedScores(**published) if published else None,
-        noise={wrong: share} if share else {},
+        noise={kind: noise[kind] for kind in kinds if noise.get(kind)},
     )
 
 

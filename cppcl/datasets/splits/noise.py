@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ def noisy_targets(
     seed: int,
     wrong_labels: float = 0.0,
     wrong_pairs: float = 0.0,
+    near_pairs: float = 0.0,
 ) -> dict[str, Rows]:
     """Whose label, or whose group, each training sample of a split is said to have.
 
@@ -40,6 +42,11 @@ def noisy_targets(
         those that train in this modality, all alike.
     wrong_pairs : float, default 0
         Share of the training images that have changed their groups with each other.
+    near_pairs : float, default 0
+        The same where names mislead: images exchange their groups two by two, each of a random
+        order with the one whose title (the name of its group, if there are no titles) is the
+        most similar by `difflib.SequenceMatcher`. Rounded to whole exchanges. Not together with
+        ``wrong_pairs``.
 
     Returns
     -------
@@ -50,8 +57,14 @@ def noisy_targets(
     Raises
     ------
     InputError
-        If there are not two labels, or not two groups, to change.
+        If there are not two labels, or not two groups, to change, or both kinds of wrong pairs
+        are asked for.
     """
+    if wrong_pairs and near_pairs:
+        raise InputError(
+            f"wrong_pairs={wrong_pairs} and near_pairs={near_pairs}: pairs are made wrong in one "
+            "way; set one of them to 0"
+        )
     found: dict[str, Rows] = {}
     if wrong_labels:
         for number, modality in enumerate(MODALITIES):
@@ -63,6 +76,11 @@ def noisy_targets(
         rng = np.random.default_rng([seed, 2])
         names = table.column("groups", "image")
         found["image_groups"] = _exchanged(names, split.train_images, wrong_pairs, rng)
+    if near_pairs:
+        rng = np.random.default_rng([seed, 3])
+        groups = table.column("groups", "image")
+        names = table.column("titles", "image") if table.titles else groups
+        found["image_groups"] = _confused(names, groups, split.train_images, near_pairs, rng)
     return found
 
 
@@ -97,4 +115,34 @@ def _exchanged(names: Sequence[str], rows: Rows, share: float, rng: np.random.Ge
         )
     given = rows.copy()
     given[order] = rows[np.roll(order, step)]
+    return given
+
+
+def _confused(
+    names: Sequence[str],
+    groups: Sequence[str],
+    rows: Rows,
+    share: float,
+    rng: np.random.Generator,
+) -> Rows:
+    """Rows whose groups images of similar names have exchanged."""
+    given = rows.copy()
+    free = rng.permutation(len(rows)).tolist()
+    for _ in range(round(share * len(rows) / 2)):
+        one = free.pop()
+        matcher = SequenceMatcher(b=names[rows[one]], autojunk=False)
+
+        def similarity(other: int, matcher: SequenceMatcher[str] = matcher) -> float:
+            matcher.set_seq1(names[rows[other]])
+            return matcher.ratio()
+
+        others = [k for k in free if groups[rows[k]] != groups[rows[one]]]
+        if not others:
+            raise InputError(
+                f"near_pairs={share}: training images left to exchange are all of the group "
+                f"{groups[rows[one]]!r}; use a smaller share"
+            )
+        two = max(others, key=similarity)
+        free.remove(two)
+        given[one], given[two] = rows[two], rows[one]
     return given

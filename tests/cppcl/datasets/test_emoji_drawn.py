@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from cppcl.datasets import Emoji, EmojiDrawn
@@ -26,6 +27,17 @@ def test_every_thing_has_a_sketch_of_each_share(tmp_path):
     (root / "labels.json").unlink()
     with pytest.raises(DataUnavailableError, match="no complete folder of drawings"):
         data.table(root)
+
+
+@pytest.mark.parametrize("way", ["thinned", "jittered"])
+def test_drawings_may_be_poorer_in_other_ways(tmp_path, way):
+    data = EmojiDrawn(shares=(100, 40), way=way)
+    root = data.fetch(tmp_path)
+    assert root.name == f"emoji-drawn-1-{way}-40-100"
+    content = data.table(root).column("sha256", "sketch")
+    whole = Emoji().table(tmp_path / "emoji-1").column("sha256", "sketch")
+    assert content[1::2] == whole
+    assert np.mean(np.array(content[::2]) != np.array(whole)) > 0.9  # others have one stroke
 
 
 @pytest.mark.parametrize("shares", [(), (0,), (50, 101), (50, 50)])

@@ -5,6 +5,7 @@ import pytest
 
 from cppcl.datasets.splits import category_split, instance_split, noisy_targets
 from cppcl.errors import InputError
+from cppcl.modality import MODALITIES
 from tests.cppcl.datasets.test_splits import make_table
 
 TABLE = make_table(
@@ -55,6 +56,24 @@ def test_groups_of_several_images_are_not_exchanged_for_themselves():
     assert (groups[given] != groups[split.train_images]).sum() == round(0.6 * 45)
 
 
+def test_images_of_similar_names_exchange_their_groups():
+    names = [f"{letter * 8} {side}" for letter in "abcdefghijklmnopqrst" for side in "xy"]
+    table = make_table([(modality, "z", name) for modality in MODALITIES for name in names])
+    split = instance_split(table, seed=0, n_train=30)
+    rows = split.train_images
+    given = noisy_targets(table, split, seed=3, near_pairs=0.2)["image_groups"]
+    partner = dict(zip(rows.tolist(), given.tolist(), strict=True))
+    assert sum(partner[row] != row for row in partner) == round(0.2 * len(rows) / 2) * 2
+    assert all(partner[partner[row]] == row for row in partner)
+    groups = table.column("groups", "image")
+    pairs = {frozenset((groups[a][:8], groups[b][:8])) for a, b in partner.items() if a != b}
+    trained = [groups[row][:8] for row in rows]
+    alone = [name for name in trained if trained.count(name) == 1]
+    # Twins exchange; others only where one of the two had no twin.
+    assert all(len(pair) == 1 or pair & set(alone) for pair in pairs)
+    assert any(len(pair) == 1 for pair in pairs)
+
+
 def test_the_seed_decides():
     split = instance_split(TABLE, seed=0, n_train=60)
     one, same, other = (
@@ -73,3 +92,9 @@ def test_refusals():
         noisy_targets(table, split, seed=0, wrong_labels=0.3)
     with pytest.raises(InputError, match=r"1 training images .* use a larger share"):
         noisy_targets(table, split, seed=0, wrong_pairs=0.1)
+    with pytest.raises(InputError, match="pairs are made wrong in one way"):
+        noisy_targets(table, split, seed=0, wrong_pairs=0.4, near_pairs=0.4)
+    one_group = make_table([(m, "x", f"g{k // 9}") for m in MODALITIES for k in range(18)])
+    split = instance_split(one_group, seed=0, n_train=1)
+    with pytest.raises(InputError, match="all of the group 'g[01]'; use a smaller share"):
+        noisy_targets(one_group, split, seed=0, near_pairs=0.5)

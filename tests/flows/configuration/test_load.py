@@ -544,7 +544,11 @@ def test_another_split_rule_leaves_out_the_options_that_it_lacks():
 def test_noise_is_set_for_every_split_and_counts_where_training_goes_by_it():
     experiment = load_experiment("emoji", ["split.noise.wrong_pairs=0.4"])
     found = {name: protocol.noise for name, protocol in experiment.protocols.items()}
-    assert found == {"instance": {"wrong_pairs": 0.4}, "category": {"wrong_labels": 0.0}}
+    assert found == {"instance": {"wrong_pairs": 0.4}, "category": {}}
+    near = load_experiment("emoji", ["split.noise.near_pairs=0.4"]).protocols["instance"].noise
+    assert near == {"near_pairs": 0.4}
+    with pytest.raises(InputError, match="wrong_pairs and near_pairs exclude each other"):
+        load_experiment("emoji", ["split.noise.wrong_pairs=0.4", "split.noise.near_pairs=0.1"])
     with pytest.raises(InputError, match="wrong_pairs"):
         load_experiment("emoji", ["split.noise.wrong_pairs=1.0"])
     with pytest.raises(InputError, match="only_right is a bound"):
