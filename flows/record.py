@@ -10,6 +10,7 @@ from typing import Any
 
 from cppcl.errors import CppclError
 from cppcl.report.comparisons import COMPARISONS
+from cppcl.retrieval.cutoffs import convention_line
 from cppcl.retrieval.metrics import summarise
 from flows.configuration.experiment import Protocol
 from storage import Reference, Store
@@ -120,6 +121,16 @@ class RunRecord:
             table[protocol]["chance"] = chance
         return table
 
+    def conventions(self, store: Store) -> dict[str, dict[str, Any]]:
+        """Scores that tables show, and how they are computed, in a line, by protocol."""
+        found = {}
+        for protocol, methods in self.scores.items():
+            document = store.open(next(iter(methods.values()))[0]).json("scores.json")
+            shown = [name for name in document["scores"] if name == "map" or "rank" in name]
+            shown += [name for name in document.get("of_queries", ()) if name not in shown]
+            found[protocol] = {"scores": shown, "line": convention_line(shown)}
+        return found
+
     def training(self, store: Store) -> dict[str, dict[str, dict[str, float]]]:
         """How training went, means over splits: see `tasks.reporting.report.training_of`."""
         return {
@@ -149,6 +160,7 @@ class RunRecord:
         return {
             "experiment": self.experiment,
             "metrics": self.metrics(store),
+            "conventions": self.conventions(store),
             **self.comparisons(store),
             "training": self.training(store),
             "artifacts": artifacts,

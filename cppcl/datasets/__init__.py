@@ -11,8 +11,12 @@ from cppcl.datasets.pacs import Pacs
 from cppcl.datasets.published.published_set import PublishedSet
 from cppcl.datasets.qmul import Qmul
 from cppcl.datasets.qmul_test import QmulTest
+from cppcl.datasets.qmul_v2 import QmulChairV2, QmulShoeV2
+from cppcl.datasets.quickdraw_ext import QuickDrawExt
+from cppcl.datasets.sketchy_ext import SketchyExt
 from cppcl.datasets.table import SampleTable
 from cppcl.datasets.tuberlin import TuBerlin
+from cppcl.datasets.tuberlin_ext import TuBerlinExt
 from cppcl.modality import MODALITIES, Modality
 
 DATASETS: dict[str, type[DataSet]] = {
@@ -26,6 +30,11 @@ DATASETS: dict[str, type[DataSet]] = {
     QmulTest.name: QmulTest,
     TuBerlin.name: TuBerlin,
     Pacs.name: Pacs,
+    SketchyExt.name: SketchyExt,
+    TuBerlinExt.name: TuBerlinExt,
+    QuickDrawExt.name: QuickDrawExt,
+    QmulShoeV2.name: QmulShoeV2,
+    QmulChairV2.name: QmulChairV2,
 }
 
 __all__ = [
@@ -42,8 +51,13 @@ __all__ = [
     "Pacs",
     "PublishedSet",
     "Qmul",
+    "QmulChairV2",
+    "QmulShoeV2",
     "QmulTest",
+    "QuickDrawExt",
     "SampleTable",
+    "SketchyExt",
     "TuBerlin",
+    "TuBerlinExt",
     "images_only",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from cppcl.report.data import ProtocolResult, ReportData
 from cppcl.report.published import as_printed
-from cppcl.report.tables import Cell, Table, score_text, score_title
+from cppcl.report.tables import Cell, Table, score_caption, score_text
 from cppcl.report.writing import csv_text
 from cppcl.retrieval.comparison import Interval
 
@@ -73,7 +73,7 @@ def published_title(protocol: ProtocolResult) -> str:
         return ""
     trials = protocol.published.trials
     over = f" ({splits_text(trials)})" if trials else ""
-    return f"{protocol.published.source}{over}: {score_title(protocol.published.score)}"
+    return f"{protocol.published.source}{over}: {score_caption(protocol.published.score)}"
 
 
 def published_text(value: float | None) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.report.style import MARKERS, defaults, line, plain, png, tidy
-from cppcl.report.tables import score_text, score_title
+from cppcl.report.tables import score_caption, score_text, score_title
 from cppcl.report.thumbnails import png_uri
 from cppcl.report.writing import csv_text, render_page
 from cppcl.retrieval.metrics import summarise
@@ -230,6 +230,7 @@ def sweep_page(data: SweepData, plot: bytes) -> str:
         "sweep.html",
         data=data,
         title=score_title(data.score),
+        caption=score_caption(data.score),
         plot=png_uri(plot),
         tables=_tables(data),
     )

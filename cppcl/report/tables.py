@@ -12,6 +12,7 @@ import numpy as np
 
 from cppcl.report.data import ProtocolResult, ReportData
 from cppcl.report.writing import csv_text
+from cppcl.retrieval.cutoffs import DIVISOR_TITLES, convention_line
 from cppcl.retrieval.metrics import RECALL_LEVELS, summarise
 
 _MATCH_RANKS = (1, 2, 3, 5, 10, 20, 50)
@@ -131,7 +132,12 @@ def found_text(method: str, means: Mapping[str, float], chance: Mapping[str, flo
 
 
 def score_title(key: str) -> str:
-    """Name of a score for people, with its unit."""
+    """Name of a score for people, with its convention and unit."""
+    if match := re.fullmatch(r"map_at_(\d+)_(\w+)", key):
+        k, denominator = match.groups()
+        return f"mAP@{k} / {DIVISOR_TITLES[denominator]} (%)"
+    if key.endswith("_in_class"):
+        return score_title(key.removesuffix("_in_class")).replace(" (%)", " in class (%)")
     name, _, number = key.rpartition("_")
     titles = {
         "rank": f"rank-{number}",
@@ -139,6 +145,16 @@ def score_title(key: str) -> str:
         "precision_within": f"P(Hamming ≤ {number})",
     }
     return f"{'mAP' if key == 'map' else titles.get(name, key)} (%)"
+
+
+def score_caption(key: str) -> str:
+    """Name of a score for the title of a table, with its unit and how it is computed."""
+    return ", ".join(filter(None, (score_title(key), convention_line([key]))))
+
+
+def conventions(protocol: ProtocolResult) -> str:
+    """How the scores of `score_table` are computed, in a line."""
+    return convention_line(_score_keys(protocol))
 
 
 def score_text(value: float | None, deviation: float | None = None) -> str:

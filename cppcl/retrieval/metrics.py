@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,9 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cppcl.errors import InputError
+from cppcl.retrieval.cutoffs import (
+    DENOMINATORS,
+    IN_CLASS_CONVENTION,
+    MAP_AT_CONVENTION,
+    PRECISION_CONVENTION,
+    Denominator,
+    expected_average_precision,
+    expected_rank,
+    in_class_name,
+    map_at_name,
+    precision_sum,
+)
 from cppcl.retrieval.exact import Metric, checked_codes, rank_gallery, zero_codes
 from cppcl.retrieval.hamming import precision_within
-from cppcl.validation import as_array, check_labels, check_number
+from cppcl.validation import as_array, check_choice, check_labels, check_number
 
 CONVENTION = (
     "The whole gallery is ranked for every query; ties are broken by a fixed-seed shuffle of the "
@@ -34,6 +47,9 @@ HAMMING_CONVENTION = (
 RECALL_LEVELS: NDArray[np.float64] = np.arange(101) / 100
 """Recall levels of `RankingScores.precision_recall`."""
 
+_DEFAULT_PRECISIONS = (100,)
+_NEVER = np.iinfo(np.int64).max
+
 
 @dataclass(frozen=True)
 class RankingScores:
@@ -42,8 +58,9 @@ class RankingScores:
     Parameters
     ----------
     scores : dict of str to float
-        ``rank_<k>``, ``map`` and ``precision_at_<n>`` (only where the gallery has n items), and
-        ``precision_within_<r>`` of binary codes, each in [0, 1].
+        ``rank_<k>``, ``map`` and ``precision_at_<n>``, what else was asked for
+        (``map_at_<k>_<divisor>``, ``rank_<k>_in_class``), and ``precision_within_<r>`` of binary
+        codes, each in [0, 1].
     chance : dict of str to float
         Expected value of the same scores for a random ranking.
     average_precision : ndarray, (q,) float64
@@ -60,6 +77,9 @@ class RankingScores:
         Number of queries that were left out since the gallery holds nothing relevant.
     n_bits : int or None
         Length of binary codes; None for others.
+    of_queries : dict of str to ndarray, (q,) float64
+        Each score of the first places that was asked for, by query; NaN for a query without any
+        relevant item.
     """
 
     scores: dict[str, float]
@@ -74,6 +94,7 @@ class RankingScores:
     n_without_relevant: int
     n_bits: int | None = None
     convention: str = field(default=CONVENTION, repr=False)
+    of_queries: dict[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
 
 def evaluate(
@@ -84,7 +105,11 @@ def evaluate(
     *,
     metric: Metric = "cosine",
     ranks: Sequence[int] = (1, 5, 10),
-    precisions: Sequence[int] = (100,),
+    precisions: Sequence[int] | None = None,
+    map_at: Sequence[int] = (),
+    denominators: Sequence[Denominator] = ("R",),
+    query_classes: Iterable[Hashable] | None = None,
+    gallery_classes: Iterable[Hashable] | None = None,
     radius: int | None = None,
     seed: int = 0,
     chunk: int = 4096,
@@ -106,8 +131,17 @@ def evaluate(
         What is compared, see `cppcl.retrieval.exact.nearest`.
     ranks : sequence of int
         The k of ``rank_k``; above g, k counts as g.
-    precisions : sequence of int
-        The n of ``precision_at_n``; those above g are left out.
+    precisions : sequence of int, optional
+        The n of ``precision_at_n``; places beyond the gallery's end count as wrong. By default
+        100, where the gallery has as many.
+    map_at : sequence of int
+        The k of ``map_at_k_<divisor>``; the whole gallery for a k above g.
+    denominators : sequence of {'R', 'min_k_r', 'hits'}
+        What the sum of precisions of ``map_at`` is divided by: all relevant items, at most k of
+        them, or those among the first k.
+    query_classes, gallery_classes : iterable of hashable, optional
+        Class of each code, for ``rank_k_in_class``: ranks among the gallery items of the query's
+        class, where labels are instances.
     radius : int, optional
         The r of ``precision_within_r``, for binary codes alone: entries -1 and 1.
     seed : int
@@ -130,38 +164,68 @@ def evaluate(
     """
     queries = checked_codes("query_codes", query_codes)
     gallery = checked_codes("gallery_codes", gallery_codes)
-    ranks, precisions = _counts("ranks", ranks), _counts("precisions", precisions)
-    query_classes, gallery_classes = _classes(
+    ranks, map_at = _counts("ranks", ranks), _counts("map_at", map_at)
+    for denominator in denominators:
+        check_choice("denominators", denominator, DENOMINATORS)
+    asked = precisions is not None
+    tops = _counts("precisions", _DEFAULT_PRECISIONS if precisions is None else precisions)
+    if not asked:
+        tops = tuple(n for n in tops if n <= len(gallery))
+    cuts = [(k, denominator) for k in map_at for denominator in denominators]
+    targets = _classes(
         check_labels(query_labels, len(queries), "query_labels"),
         check_labels(gallery_labels, len(gallery), "gallery_labels"),
     )
-    expected = _chance(query_classes, gallery_classes, ranks, precisions)
+    kinds = None
+    if (query_classes is None) != (gallery_classes is None):
+        raise InputError("give both query_classes and gallery_classes, or neither")
+    if query_classes is not None and gallery_classes is not None:
+        kinds = _classes(
+            check_labels(query_classes, len(queries), "query_classes"),
+            check_labels(gallery_classes, len(gallery), "gallery_classes"),
+        )
+    expected = _chance(*targets, ranks, tops, cuts, kinds)
 
-    tops = [n for n in precisions if n <= len(gallery)]
     average = np.full(len(queries), np.nan)
     first = np.zeros(len(queries), np.int64)
+    first_in_class = np.full(len(queries), _NEVER)
     hits_at = np.zeros((len(queries), len(tops)))
+    averages_at = np.zeros((len(queries), len(cuts)))
     curve = np.zeros(len(RECALL_LEVELS))
     for block, order in rank_gallery(queries, gallery, metric=metric, seed=seed, chunk=chunk):
         for query, row in enumerate(order, block.start):
-            positions = np.flatnonzero(gallery_classes[row] == query_classes[query]) + 1
+            relevant = targets[1][row] == targets[0][query]
+            positions = np.flatnonzero(relevant) + 1
             if len(positions):
                 average[query], precision = _average_precision(positions)
                 first[query] = positions[0]
                 hits_at[query] = np.searchsorted(positions, tops, side="right")
+                averages_at[query] = [precision_sum(positions, *cut) for cut in cuts]
                 curve += precision
+                if kinds is not None:
+                    found = np.flatnonzero(relevant[kinds[1][row] == kinds[0][query]])
+                    first_in_class[query] = found[0] + 1 if len(found) else _NEVER
     used = first > 0
     n_bits, convention = None, CONVENTION
     if radius is not None:
         check_number("radius", radius, least=0, whole=True)
         n_bits, convention = queries.shape[1], CONVENTION + HAMMING_CONVENTION
-        within = precision_within(queries, gallery, query_classes, gallery_classes, radius)
-        expected[f"precision_within_{radius}"] = _share_relevant(query_classes, gallery_classes)
+        within = precision_within(queries, gallery, *targets, radius)
+        expected[f"precision_within_{radius}"] = _share_relevant(*targets)
     n_used = int(np.count_nonzero(used))
     scores = {f"rank_{k}": float(np.mean(first[used] <= k)) for k in ranks}
     scores["map"] = float(np.mean(average[used]))
-    for column, n in enumerate(tops):
-        scores[f"precision_at_{n}"] = float(np.mean(hits_at[used, column]) / n)
+    values: dict[str, NDArray[np.floating]] = {
+        f"precision_at_{n}": hits_at[:, column] / n for column, n in enumerate(tops)
+    }
+    values |= {map_at_name(*cut): averages_at[:, column] for column, cut in enumerate(cuts)}
+    if kinds is not None:
+        values |= {in_class_name(k): (first_in_class <= k) * 1.0 for k in ranks}
+    scores |= {name: float(np.mean(of_query[used])) for name, of_query in values.items()}
+    if not asked:
+        values = {name: v for name, v in values.items() if not name.startswith("precision_at")}
+    convention += PRECISION_CONVENTION * asked + MAP_AT_CONVENTION * bool(cuts)
+    convention += IN_CLASS_CONVENTION * (kinds is not None)
     if radius is not None:
         scores[f"precision_within_{radius}"] = float(np.mean(within[used]))
     return RankingScores(
@@ -177,6 +241,7 @@ def evaluate(
         n_without_relevant=len(queries) - n_used,
         n_bits=n_bits,
         convention=convention,
+        of_queries={name: np.where(used, v, np.nan) for name, v in values.items()},
     )
 
 
@@ -204,13 +269,20 @@ def summarise(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return summary
 
 
-def average_precision(relevance: ArrayLike) -> float:
-    """Average precision of one ranking of the whole gallery, divided by R.
+def average_precision(
+    relevance: ArrayLike, k: int | None = None, denominator: Denominator = "R"
+) -> float:
+    """Average precision of one ranking of the whole gallery, or of its first k places.
 
     Parameters
     ----------
     relevance : array_like, (g,)
         True if the item at each rank is relevant, nearest first.
+    k : int, optional
+        Places that count; all by default.
+    denominator : {'R', 'min_k_r', 'hits'}
+        What the sum of precisions is divided by: the number R of relevant items, the lesser of k
+        and R, or the relevant items among the first k (0 where there are none).
 
     Raises
     ------
@@ -225,7 +297,9 @@ def average_precision(relevance: ArrayLike) -> float:
     positions = np.flatnonzero(marks) + 1
     if not len(positions):
         raise InputError("relevance marks no item; average precision needs at least one")
-    return float(_average_precision(positions)[0])
+    check_choice("denominator", denominator, DENOMINATORS)
+    places = len(marks) if k is None else int(check_number("k", k, least=1, whole=True))
+    return precision_sum(positions, places, denominator)
 
 
 def chance(
@@ -233,7 +307,9 @@ def chance(
     gallery_labels: Iterable[Hashable],
     *,
     ranks: Sequence[int] = (1, 5, 10),
-    precisions: Sequence[int] = (100,),
+    precisions: Sequence[int] | None = None,
+    map_at: Sequence[int] = (),
+    denominators: Sequence[Denominator] = ("R",),
 ) -> dict[str, float]:
     """Exact expectation of the scores of `evaluate` over uniformly random rankings.
 
@@ -246,7 +322,7 @@ def chance(
     ----------
     query_labels, gallery_labels : iterable of hashable
         As in `evaluate`.
-    ranks, precisions : sequence of int
+    ranks, precisions, map_at, denominators : sequence
         As in `evaluate`.
 
     Returns
@@ -263,7 +339,13 @@ def chance(
         check_labels(query_labels, None, "query_labels"),
         check_labels(gallery_labels, None, "gallery_labels"),
     )
-    return _chance(*classes, _counts("ranks", ranks), _counts("precisions", precisions))
+    tops = _counts("precisions", _DEFAULT_PRECISIONS if precisions is None else precisions)
+    if precisions is None:
+        tops = tuple(n for n in tops if n <= len(classes[1]))
+    for denominator in denominators:
+        check_choice("denominators", denominator, DENOMINATORS)
+    cuts = [(k, d) for k in _counts("map_at", map_at) for d in denominators]
+    return _chance(*classes, _counts("ranks", ranks), tops, cuts)
 
 
 def _chance(
@@ -271,11 +353,13 @@ def _chance(
     gallery_classes: NDArray[np.int64],
     ranks: Sequence[int],
     precisions: Sequence[int],
+    cuts: Sequence[tuple[int, Denominator]] = (),
+    kinds: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
 ) -> dict[str, float]:
     g = len(gallery_classes)
     sizes = np.bincount(gallery_classes, minlength=int(query_classes.max(initial=-1)) + 1)
-    R = sizes[query_classes]
-    R = R[R > 0].astype(np.float64)
+    used = sizes[query_classes] > 0
+    R: NDArray[np.float64] = sizes[query_classes[used]].astype(np.float64)
     if not len(R):
         raise InputError(
             f"none of the {len(query_classes)} queries shares a label with any of the {g} "
@@ -283,17 +367,26 @@ def _chance(
         )
     expected = {}
     for k in ranks:
-        i = np.arange(min(k, g))
-        misses = np.clip(g - R[:, None] - i, 0, None) / (g - i)
-        expected[f"rank_{k}"] = float(np.mean(1 - misses.prod(axis=1)))
+        expected[f"rank_{k}"] = float(np.mean(expected_rank(R, np.full(len(R), g), k)))
     if g == 1:
         expected["map"] = 1.0
     else:
         harmonic = np.sum(1 / np.arange(1, g + 1))
         expected["map"] = float(np.mean((R - 1 + harmonic / g * (g - R)) / (g - 1)))
     for n in precisions:
-        if n <= g:
-            expected[f"precision_at_{n}"] = _share_relevant(query_classes, gallery_classes)
+        share = _share_relevant(query_classes, gallery_classes)
+        expected[f"precision_at_{n}"] = share * min(1.0, g / n)
+    for cut in cuts:
+        expected[map_at_name(*cut)] = float(np.mean(expected_average_precision(R, g, *cut)))
+    if kinds is not None:
+        # How many of the gallery are of the query's class, and how many of these are relevant.
+        pairs = query_classes[used], kinds[0][used]
+        same = np.bincount(kinds[1], minlength=int(kinds[0].max(initial=-1)) + 1)[pairs[1]]
+        both = Counter(zip(gallery_classes.tolist(), kinds[1].tolist(), strict=True))
+        inside = [both[pair] for pair in zip(*map(np.ndarray.tolist, pairs), strict=True)]
+        for k in ranks:
+            found = expected_rank(np.array(inside, np.float64), same, k)
+            expected[in_class_name(k)] = float(np.mean(found))
     return expected
 
 

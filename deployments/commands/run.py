@@ -82,7 +82,9 @@ def run(options: Namespace) -> int:
 def show(summary: dict[str, Any], terminal: Terminal) -> None:
     """Tables of scores and of stages."""
     for protocol, methods in summary["metrics"].items():
-        names = [n for n in next(iter(methods.values())) if is_shown(n)]
+        convention = summary["conventions"][protocol]
+        names = convention["scores"]
+        terminal.message(f"{protocol}, scores: {convention['line']}")
         training = summary["training"][protocol]
         measures = list(dict.fromkeys(name for row in training.values() for name in row))
         terminal.table(
@@ -200,8 +202,3 @@ def score_text(scores: dict[str, float], name: str) -> str:
 def spread_text(mean: float, std: float | None) -> str:
     """A mean in per cent, with its standard deviation where there is one."""
     return f"{100 * mean:.1f}" + ("" if std is None else f" ± {100 * std:.1f}")
-
-
-def is_shown(name: str) -> bool:
-    """True for a score that the terminal shows: the mean average precision and rank-k."""
-    return name == "map" or (name.startswith("rank_") and not name.endswith("_std"))

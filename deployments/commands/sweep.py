@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from cppcl.report.sweep import value_text
+from cppcl.retrieval.cutoffs import convention_line
 from deployments.commands.arguments import add_experiment
 from deployments.commands.run import score_text
 from deployments.server import prepare_prefect
@@ -78,6 +79,7 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
     for protocol in protocols:
         metrics = [outcome["metrics"].get(protocol, {}) for outcome in done]
         methods = list(dict.fromkeys(method for scores in metrics for method in scores))
+        terminal.message(f"{protocol}, scores: {convention_line([summary['score']])}")
         terminal.table(
             f"{summary['experiment']}, {protocol}: {summary['score']}, per cent, mean ± sd over "
             "splits",

@@ -16,7 +16,9 @@ from pydantic import (
 )
 
 from cppcl.datasets import EmojiDrawn
+from cppcl.datasets.splits import UNSEEN_CLASSES
 from cppcl.methods import METHODS
+from cppcl.retrieval.cutoffs import Denominator
 from cppcl.retrieval.exact import Metric
 from cppcl.retrieval.hamming import HAMMING_RADIUS
 from cppcl.validation import suggestion
@@ -56,6 +58,18 @@ def _check_amount(amount: int | float | None) -> int | float | None:
 
 
 Amount = Annotated[int | float | None, AfterValidator(_check_amount)]
+
+
+def _named_classes(labels: Any) -> Any:
+    """Let the name of a published choice stand for its classes."""
+    if not isinstance(labels, str):
+        return labels
+    if labels not in UNSEEN_CLASSES:
+        raise ValueError(
+            f"labels={labels!r} is no published choice of test classes; there is "
+            f"{', '.join(UNSEEN_CLASSES)}{suggestion(labels, UNSEEN_CLASSES)}; or give a list"
+        )
+    return UNSEEN_CLASSES[labels]
 
 
 class NoiseOptions(Options):
@@ -156,7 +170,30 @@ class UnseenSplit(SplitRule):
         0.2, gt=0, description="Test classes, drawn where labels is empty: a number, or a share"
     )
     minimum_images: int = Field(1, ge=1, description="Images of a class that may be drawn")
-    labels: tuple[str, ...] = Field((), description="Test classes, where they are published")
+    labels: Annotated[tuple[str, ...], BeforeValidator(_named_classes)] = Field(
+        (),
+        description="Test classes, where they are published: a list, or a name: "
+        f"{', '.join(UNSEEN_CLASSES)}",
+    )
+    seen_images: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="Share of the images of each training class that is in the gallery instead: "
+        "above 0 a generalised gallery, of seen and unseen classes",
+    )
+    target: Literal["groups", "labels"] = Field(
+        "labels",
+        description="What makes a picture relevant: the same instance (groups) or class (labels)",
+    )
+
+    def arguments(self) -> dict[str, Any]:
+        """What decides which samples train; a share of none is left out of keys."""
+        found = super().arguments()
+        del found["target"]
+        if not self.seen_images:
+            del found["seen_images"]
+        return found
 
 
 class FileSplit(SplitRule):
@@ -280,7 +317,7 @@ class Protocol(Options):
     @property
     def target(self) -> Literal["groups", "labels"]:
         """Column of the sample table that says which pictures belong together."""
-        if isinstance(self.split, FileSplit | TransferSplit):
+        if isinstance(self.split, UnseenSplit | FileSplit | TransferSplit):
             return self.split.target
         return "groups" if self.split.rule == "instance" else "labels"
 
@@ -343,6 +380,23 @@ class Evaluation(Options):
 
     metric: Metric = Field("cosine", description="Similarity of codes")
     ranks: Ranks = Field((1, 5, 10), min_length=1, description="k of each rank-k")
+    precisions: Ranks | None = Field(
+        None,
+        description="n of each precision_at_n, places beyond the gallery's end counting as wrong; "
+        "by default 100, where the gallery has as many",
+    )
+    map_at: Ranks = Field((), description="k of each map_at_k_DIVISOR")
+    denominators: Annotated[tuple[Denominator, ...], AfterValidator(distinct)] = Field(
+        ("R",),
+        min_length=1,
+        description="What map_at_k is divided by: R, min_k_r (the lesser of k and R), or hits "
+        "(relevant pictures among the first k); several give several scores",
+    )
+    in_class: bool = Field(
+        False,
+        description="Where instances are sought: rank-k among the pictures of the query's class, "
+        "too",
+    )
     radius: int = Field(
         HAMMING_RADIUS, ge=0, description="Hamming distance r of precision_within_r"
     )

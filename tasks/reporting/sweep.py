@@ -15,7 +15,7 @@ from tasks.reporting.report import Scores
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
-VERSION = "1"
+VERSION = "2"
 
 
 def sweep_of_experiment(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cppcl.methods import method_class
 from cppcl.modality import MODALITIES
+from cppcl.retrieval.cutoffs import Denominator
 from cppcl.retrieval.metrics import RankingScores
 from cppcl.retrieval.metrics import evaluate as evaluate_codes
 from storage import Recipe, Reference, Store, Writer
@@ -32,6 +33,8 @@ class TestSet:
     gallery_codes: NDArray[np.floating]
     query_labels: NDArray[np.str_]
     gallery_labels: NDArray[np.str_]
+    query_classes: NDArray[np.str_]
+    gallery_classes: NDArray[np.str_]
 
 
 def open_test_set(
@@ -51,10 +54,10 @@ def open_test_set(
                 rows,
                 artifact.rows(f"{modality}_codes", rows),
                 targets(samples, modality, target, rows),
+                targets(samples, modality, "labels", rows),
             )
         )
-    (queries, query_codes, query_labels), (gallery, gallery_codes, gallery_labels) = parts
-    return TestSet(queries, gallery, query_codes, gallery_codes, query_labels, gallery_labels)
+    return TestSet(*(of_modality[n] for n in range(4) for of_modality in parts))
 
 
 def evaluate_method(
@@ -68,19 +71,30 @@ def evaluate_method(
     ranks: tuple[int, ...],
     seed: int,
     radius: int | None = None,
+    precisions: tuple[int, ...] | None = None,
+    map_at: tuple[int, ...] = (),
+    denominators: tuple[Denominator, ...] = ("R",),
+    in_class: bool = False,
     label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the scores of a method on a split, with chance and the convention.
 
-    A Hamming radius is for binary codes alone, and in their key alone.
+    A Hamming radius is for binary codes alone, and in their key alone. What else is asked for
+    beyond rank-k and the mean average precision is in the key where it is.
     """
     store = workspace.store
-    of_binary = {} if radius is None else {"radius": radius}
+    asked: dict[str, Any] = {} if radius is None else {"radius": radius}
+    if precisions is not None:
+        asked["precisions"] = list(precisions)
+    if map_at:
+        asked |= {"map_at": list(map_at), "denominators": list(denominators)}
+    if in_class := in_class and target == "groups":
+        asked["in_class"] = True
     recipe = Recipe(
         "evaluate",
         VERSION,
-        {"target": target, "metric": metric, "ranks": list(ranks), "seed": seed, **of_binary},
+        {"target": target, "metric": metric, "ranks": list(ranks), "seed": seed, **asked},
         {"table": table, "split": split, "codes": codes},
     )
 
@@ -94,6 +108,11 @@ def evaluate_method(
             metric=metric,  # type: ignore[arg-type]
             ranks=ranks,
             radius=radius,
+            precisions=precisions,
+            map_at=map_at,
+            denominators=denominators,
+            query_classes=test.query_classes if in_class else None,
+            gallery_classes=test.gallery_classes if in_class else None,
             seed=seed,
         )
         writer.put_array("query_rows", test.query_rows)
@@ -122,6 +141,7 @@ def log_zero_codes(store: Store, evaluation: Reference, label: str) -> None:
 
 
 COUNTS = ("n_queries", "n_gallery", "n_zero_queries", "n_zero_gallery", "n_without_relevant")
+OF_QUERIES = "of_queries."
 ARRAYS = ("average_precision", "first_relevant_rank", "precision_recall")
 
 
@@ -137,10 +157,13 @@ def publish_evaluation(writer: Writer, result: RankingScores) -> None:
             "chance": result.chance,
             "counts": counts,
             "convention": result.convention,
+            **({"of_queries": list(result.of_queries)} if result.of_queries else {}),
         },
     )
     for name in ARRAYS:
         writer.put_array(name, getattr(result, name))
+    for name, values in result.of_queries.items():
+        writer.put_array(OF_QUERIES + name, values)
 
 
 def open_evaluation(store: Store, reference: Reference) -> RankingScores:
@@ -151,6 +174,7 @@ def open_evaluation(store: Store, reference: Reference) -> RankingScores:
         scores=document["scores"],
         chance=document["chance"],
         convention=document["convention"],
+        of_queries={n: artifact.array(OF_QUERIES + n) for n in document.get("of_queries", ())},
         **document["counts"],
         **{name: artifact.array(name) for name in ARRAYS},
     )

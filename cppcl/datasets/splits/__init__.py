@@ -18,8 +18,10 @@ from cppcl.datasets.splits.seeded import (
     instance_split,
 )
 from cppcl.datasets.splits.transfer import transfer_split
+from cppcl.datasets.splits.unseen_classes import UNSEEN_CLASSES
 
 __all__ = [
+    "UNSEEN_CLASSES",
     "Split",
     "category_findings",
     "category_split",

@@ -88,6 +88,7 @@ def unseen_split(
     n_labels: int | float = 0.2,
     minimum_images: int = 1,
     labels: Sequence[str] = (),
+    seen_images: float = 0.0,
 ) -> Split:
     """Keep whole classes for the test, which training never sees (zero-shot retrieval).
 
@@ -106,12 +107,19 @@ def unseen_split(
         Only classes with at least so many images are drawn.
     labels : sequence of str
         The test classes, if they are published.
+    seen_images : float
+        Share of the images of each training class that do not train but are in the gallery of the
+        test, in [0, 1): above 0 that is a generalised gallery, of seen and unseen classes. Queries
+        are of unseen classes all the same.
 
     Raises
     ------
     InputError
-        There are too few such classes, or `labels` names one that is not there.
+        There are too few such classes, `labels` names one that is not there, or `seen_images` is
+        out of range.
     """
+    if not 0 <= seen_images < 1:
+        raise InputError(f"seen_images is {seen_images}; it must lie in [0, 1)")
     both = _labels_of_both(table)
     if labels:
         if unknown := sorted(set(labels) - set(both)):
@@ -148,6 +156,19 @@ def unseen_split(
         }
         for tested in (False, True)
     }
+    if seen_images:
+        by_label = defaultdict(list)
+        ids, names = table.column("ids", "image"), table.column("labels", "image")
+        label_of = dict(zip(ids, names, strict=True))
+        for sample in parts[False]["image"]:
+            by_label[label_of[sample]].append(sample)
+        moved = {
+            sample
+            for of_label in by_label.values()
+            for sample in shuffled(of_label, seed)[: share_of(seen_images, len(of_label))]
+        }
+        parts[True]["image"] += sorted(moved)
+        parts[False]["image"] = [s for s in parts[False]["image"] if s not in moved]
     return split_of(table, parts[False], parts[True])
 
 

@@ -56,7 +56,8 @@ def split_from_text(text: str, table: SampleTable, *, exact: bool = True) -> Spl
     """Inverse of `split_to_text`.
 
     Instead of ids, a part may hold the word ``rest``: all samples of its modality that the other
-    part does not name; training leaves out those with the content of a test sample, too.
+    part does not name; training leaves out those with the content of a test sample, too. A name
+    that ends with ``/*`` stands for all ids that begin with what is before the star.
 
     Parameters
     ----------
@@ -104,7 +105,9 @@ def split_from_text(text: str, table: SampleTable, *, exact: bool = True) -> Spl
 def _rows_of_ids(
     names: list[str], table: SampleTable, part: str, modality: Modality
 ) -> NDArray[np.int64]:
-    numbers = {name: row for row, name in enumerate(table.column("ids", modality))}
+    ids = table.column("ids", modality)
+    numbers = {name: row for row, name in enumerate(ids)}
+    names = [found for name in names for found in _named(name, ids)]
     missing = [name for name in names if name not in numbers]
     if missing:
         shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
@@ -113,6 +116,12 @@ def _rows_of_ids(
             f"{modality} samples of the table: {shown}"
         )
     return np.array(sorted(numbers[name] for name in names), dtype=np.int64)
+
+
+def _named(name: str, ids: list[str]) -> list[str]:
+    """Ids that a name stands for: itself, or those below a folder; itself where there are none."""
+    below = [i for i in ids if i.startswith(name[:-1])] if name.endswith("/*") else []
+    return below or [name]
 
 
 def _rest(

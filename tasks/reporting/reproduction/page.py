@@ -17,7 +17,7 @@ from tasks.samples import open_pictures
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
-VERSION = "6"
+VERSION = "7"
 LIBRARIES = ("cppcl", "numpy", "matplotlib")
 
 KINDS: dict[str, Callable[[Store, MeasuredItem], Content]] = {

@@ -19,7 +19,7 @@ from cppcl.report.reproduction.data import (
 )
 from cppcl.report.reproduction.verdicts import Finding
 from cppcl.report.sweep import Axis, value_text
-from cppcl.report.tables import score_title
+from cppcl.report.tables import score_caption, score_title
 from cppcl.retrieval.comparison import Interval
 from storage import Store
 from tasks.lineage import scores_behind
@@ -51,7 +51,7 @@ def sensitivity(store: Store, item: MeasuredItem) -> Content:
         if axis["seconds"]:
             columns += ["ms a picture", "least to most"]
         name = f"{item.name}_{axis['option'].rpartition('.')[2]}"
-        caption = f"{score_title(score)} over {axis['title']}"
+        caption = f"{score_caption(score)}; over {axis['title']}"
         tables.append(ResultTable(name, caption, columns, rows))
         panels.append(sweep_panel(score, item, axis, places, found))
         if axis["expected"]:
@@ -198,9 +198,10 @@ def surface(store: Store, item: MeasuredItem) -> Content:
         f"{score_title(score)} with its {INTERVAL} over shares of admissible pairs; 0 is no "
         "curriculum"
     )
+    described = f"{caption}. {score_caption(score)}"
     drawn = Surface(x["title"], y["title"], x["chosen"], y["chosen"], values, score_title(score))
     return {
-        "tables": [ResultTable(item.name, caption, columns, rows, first="place")],
+        "tables": [ResultTable(item.name, described, columns, rows, first="place")],
         "figures": [Figure(item.name, caption, drawn)],
         "claims": claims,
     }

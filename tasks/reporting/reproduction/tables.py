@@ -22,7 +22,7 @@ from cppcl.report.reproduction.data import (
     Value,
     agreement,
 )
-from cppcl.report.tables import score_title
+from cppcl.report.tables import score_caption, score_title
 from cppcl.retrieval.comparison import Difference, Interval
 from cppcl.retrieval.hamming import HAMMING_RADIUS
 from storage import Artifact, Reference, Store
@@ -62,7 +62,7 @@ def scores(store: Store, item: MeasuredItem) -> Content:
         for place, series in enumerate(item.series)
     ]
     columns = ["options", "printed", "ours", "±", INTERVAL, "splits", "difference", "agreement"]
-    table = ResultTable(item.name, f"{score_title(score)}, mean over splits", columns, rows)
+    table = ResultTable(item.name, f"{score_caption(score)}; mean over splits", columns, rows)
     tables = [table]
     if any(forms.values()):
         tables.append(forms_table(item, forms))
@@ -180,7 +180,7 @@ def differences(store: Store, item: MeasuredItem) -> Content:
         rows.append(Row(series.title, cells, both))
     first = item.series[0].title
     mean = score_cell(found[0].interval(score).mean).text
-    caption = f"{first} ({mean}) minus each other method: {score_title(score)}"
+    caption = f"{first} ({mean}) minus each other method: {score_caption(score)}"
     columns = [
         *("its score", "difference", INTERVAL, OVER_SPLITS),
         *("splits ahead / level / behind", "verdict"),
@@ -213,7 +213,7 @@ def binary_codes(store: Store, item: MeasuredItem) -> Content:
         rows.append(Row(series.title, cells, series.artifacts, (), note))
     ball = score_title(f"precision_within_{HAMMING_RADIUS}")
     columns = ["bits", "ours", "±", INTERVAL, "minus exact codes", "verdict", ball]
-    caption = f"{score_title(score)} by Hamming distance of ITQ codes"
+    caption = f"{score_caption(score)}; by Hamming distance of ITQ codes"
     return {"tables": [ResultTable(item.name, caption, columns, rows)]}
 
 

@@ -7,6 +7,7 @@ import threading
 import zipfile
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -131,6 +132,47 @@ def qmul_official() -> dict[str, bytes]:
     return files
 
 
+def sketchy_ext_official() -> dict[str, bytes]:
+    """As the 7z archive of the authors and that of the added photos, with an augmented copy."""
+    files = {}
+    for k, label in enumerate(("cup", "bat", "teddy_bear", "tree", "hot-air_balloon", "zebra")):
+        for number in range(4):
+            photo = f"n0000{k}_{number}"
+            top = "256x256/{}/tx_000000000000/" + label
+            files[f"{top.format('photo')}/{photo}.jpg"] = jpeg(100 * k + number)
+            for drawn in (1, 2):
+                content = png(2000 + 100 * k + 10 * number + drawn)
+                files[f"{top.format('sketch')}/{photo}-{drawn}.png"] = content
+        files[f"256x256/sketch/tx_000100000000/{label}/n0000{k}_0-1.png"] = png(5000 + k)
+        # One bears the name of a photo of Sketchy.
+        for name in (f"n0000{k}_0", f"ext_{k}"):
+            files[f"EXTEND_image_sketchy/{label}/{name}.jpg"] = jpeg(7000 + k + len(name) * 10)
+    return files
+
+
+def quickdraw_ext_official() -> dict[str, bytes]:
+    return {
+        f"QuickDraw_{kind}_final/{label}/{100 * k + number}.{suffix}": write(
+            1000 * d + 100 * k + number
+        )
+        for d, (kind, suffix, write) in enumerate(
+            [("sketches", "png", png), ("images", "jpg", jpeg)]
+        )
+        for k, label in enumerate(("palm_tree", "fire_hydrant", "cup", "cat"))
+        for number in range(6)
+    }
+
+
+def qmul_v2_official(kind: str) -> dict[str, bytes]:
+    files = {f"{kind}V2/photo_test.txt": b"7.png"}
+    for number in range(8):
+        part = "train" if number < 5 else "test"
+        files[f"{kind}V2/{part}B/{number}0079.png"] = png(number)
+        for drawn in (1, 2):
+            files[f"{kind}V2/{part}A/{number}0079_{drawn}.png"] = png(100 + 10 * number + drawn)
+    return files
+
+
 OFFICIAL = {
     "cufs": cufs_official,
     "flickr15k": flickr15k_official,
@@ -138,6 +180,11 @@ OFFICIAL = {
     "qmul": qmul_official,
     "qmul-test": qmul_test_official,
     "tuberlin": tuberlin_official,
+    "sketchy-ext": sketchy_ext_official,
+    "tuberlin-ext": tuberlin_official,
+    "quickdraw-ext": quickdraw_ext_official,
+    "qmul-shoe-v2": partial(qmul_v2_official, "Shoe"),
+    "qmul-chair-v2": partial(qmul_v2_official, "Chair"),
 }
 
 

@@ -228,7 +228,7 @@ def applicable(name, table):
     """Splits of the experiment of a data set, as they apply to its small copy."""
     for protocol in load_experiment(name).protocols.values():
         options = protocol.split.arguments()
-        if protocol.split.rule == "file":
+        if protocol.split.rule == "file" and not name.endswith("-v2"):
             continue
         if name == "cufs":
             options["n_train"] = 4

@@ -10,6 +10,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.metrics.pairwise import cosine_similarity
 
 from cppcl.errors import InputError
+from cppcl.retrieval.cutoffs import PRECISION_CONVENTION
 from cppcl.retrieval.metrics import (
     CONVENTION,
     RECALL_LEVELS,
@@ -44,14 +45,16 @@ def test_the_convention_on_the_fixture():
     result = evaluate(*line(FIXTURE), metric="l2", precisions=(5, 10, 100))
     assert result.scores == pytest.approx(
         {"rank_1": 1, "rank_5": 1, "rank_10": 1, "map": expected}
-        | {"precision_at_5": 0.4, "precision_at_10": 0.4}
+        # Places beyond the tenth, the last one, count as wrong.
+        | {"precision_at_5": 0.4, "precision_at_10": 0.4, "precision_at_100": 0.04}
     )
     assert result.first_relevant_rank.tolist() == [1]
     # Relevant items that were never reached count: R is 4, not the 2 hits of the first three.
     assert average_precision([1, 0, 1] + [0] * 997 + [1, 1]) == pytest.approx(
         (1 + 2 / 3 + 3 / 1001 + 4 / 1002) / 4
     )
-    assert result.convention == CONVENTION
+    assert result.convention == CONVENTION + PRECISION_CONVENTION
+    assert evaluate(*line(FIXTURE), metric="l2").convention == CONVENTION
     assert "divided by the number R" in CONVENTION
 
 
@@ -182,12 +185,11 @@ def test_chance_equals_enumeration(g):
         assert expected["map"] == pytest.approx(np.mean([average_precision(r) for r in rankings]))
         for k in (1, 2, 5):
             assert expected[f"rank_{k}"] == pytest.approx(np.mean([any(r[:k]) for r in rankings]))
-        assert ("precision_at_2" in expected) == (g >= 2)
-        assert "precision_at_7" not in expected
-        if g >= 2:
-            assert expected["precision_at_2"] == pytest.approx(
-                np.mean([sum(r[:2]) / 2 for r in rankings])
+        for n in (2, 7):
+            assert expected[f"precision_at_{n}"] == pytest.approx(
+                np.mean([sum(r[:n]) / n for r in rankings])
             )
+    assert "precision_at_100" not in chance(["a"], ["a"] * g)
 
 
 def test_chance_equals_simulation_with_unequal_classes():

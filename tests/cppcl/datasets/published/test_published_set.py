@@ -120,7 +120,7 @@ def test_halves_add_up(data_set, files, tmp_path):
 def test_another_data_sets_archive_is_refused(data_set, name, tmp_path):
     other = NAMES[NAMES.index(name) - 1] if name != "qmul" else "pacs"
     source = write_zip(tmp_path / "other.zip", OFFICIAL[other]())
-    if name == "tuberlin" and other == "qmul-test":
+    if name.startswith("tuberlin"):
         source = write_zip(tmp_path / "other.zip", OFFICIAL["pacs"]())
     with pytest.raises(InputError, match=r"other\.zip holds nothing of this data set, which is"):
         data_set.add(tmp_path / "data", source)
@@ -206,6 +206,8 @@ def sketch_files(data_set, files):
 
 
 def test_a_class_without_images_is_told(data_set, files, name, tmp_path):
+    if name in ("qmul-shoe-v2", "qmul-chair-v2"):
+        pytest.skip("it has one class")
     source = write_folder(tmp_path / "plain", files)
     data_set.add(tmp_path / "data", source)
     whole = data_set.table(data_set.fetch(tmp_path / "data"))
