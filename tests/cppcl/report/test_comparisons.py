@@ -201,7 +201,9 @@ def test_published_table():
 def test_published_texts():
     title = published_title(small(published=published(trials=5)))
     assert title == ("Table 1 (5 splits): rank-1 (%), rank-k (Acc@k) over the whole gallery")
-    assert published_title(small(published=published(score="map"))) == "Table 1: mAP (%)"
+    assert published_title(small(published=published(score="map"))) == (
+        "Table 1: mAP (%), mAP over the whole ranking, divided by R"
+    )
     assert published_title(small(published=published(trials=1))).startswith("Table 1 (1 split): ")
     assert published_text(0.986) == "98.6"
     assert published_text(0.9865) == "98.65"
