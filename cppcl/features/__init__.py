@@ -42,6 +42,7 @@ from cppcl.features.scores.edge_boxes import EdgeBoxes
 from cppcl.features.scores.edgeness import Edgeness
 from cppcl.features.scores.objectness import Objectness
 from cppcl.features.scores.stroke_length import StrokeLength
+from cppcl.features.trained.adapter import Adapter
 from cppcl.features.trained.gn_triplet import GoogLeNetTriplet
 from cppcl.features.trained.san import SketchANet
 from cppcl.features.trained.san_triplet import SketchANetTriplet
@@ -61,6 +62,7 @@ __all__ = [
 EXTRACTORS: dict[str, type[Extractor]] = {
     extractor.name: extractor
     for extractor in (
+        Adapter,
         Cnn,
         CnnLite1,
         CnnLite2,

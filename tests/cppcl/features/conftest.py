@@ -21,6 +21,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         if extractor.cross_modal
     },
 }
+OPTIONS["adapter"] |= {"features": "pixels+hog", "options": {"pixels": {"size": [8, 8]}}}
 
 
 def _drawing(seed: int, height: int, width: int) -> np.ndarray:

@@ -1,0 +1,264 @@
+"""A small residual head on the frozen features of any extractor."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cppcl.errors import InputError
+from cppcl.features.base import Extractor, Memory, Picture
+from cppcl.features.combination import WEIGHTS, CombinedExtractor
+from cppcl.features.layers import Layer
+from cppcl.features.trained.kept_rows import MOST_BYTES, KeptRows
+from cppcl.features.trained.passes import COPIES_OF_WEIGHTS, LearnedByPasses
+from cppcl.features.trained.sampling import Rows
+from cppcl.modality import MODALITIES, Modality
+from cppcl.validation import check_choice, check_flag, check_number
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from cppcl.features.trained.lesson import Lesson, Views
+
+Objective = Literal["infonce", "triplet"]
+"""What a batch costs."""
+HEAD = "head"
+ROWS = KeptRows()
+"""Frozen features of this process."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adapter(LearnedByPasses):
+    r"""Frozen features, and what a small residual head adds to them.
+
+    With x the features of a picture, signed powers of their values, of unit length, less the mean
+    of the training features of its modality, and again of unit length, the code is
+
+    .. math:: x + W \max(0, U x + u),
+
+    where U, u and W are learned and W begins at zero: training begins at the frozen features.
+    While it learns, shares of x and of the hidden units are left out at random.
+
+    Parameters
+    ----------
+    features : str
+        Extractor whose features are adapted, or a combination (``cnn+cnn_lite1+hog``); one that
+        learns nothing. Vectors of the parts are treated each for itself.
+    options : mapping
+        Its options.
+    image_options : mapping or None
+        Those for images, where they differ, such as contours of `line_hog`.
+    power : float
+        Exponent of the values of the features, whose signs stay.
+    shared : bool
+        True for one head, false for one a modality; these begin equal.
+    objective : {'infonce', 'triplet'}
+        'infonce': cross-entropy of the similarities within a batch of pairs, over `temperature`;
+        those of a class are all right. 'triplet': a sketch is nearer to an image of its class than
+        to one of another by `margin`, in squared distances of unit codes.
+    width : int
+        Hidden units.
+    temperature, margin : float
+        See `objective`.
+    dropout : float
+        Share of the features, and half as large a share of the hidden units, that a step leaves
+        out, below 1.
+    keep : float
+        Weight of the squared length of what the head adds: large values stay near the frozen
+        features, which is what classes that were never seen want.
+
+    Notes
+    -----
+    Residual heads on frozen features: Gao et al., "CLIP-Adapter", IJCV 2024; there the share of
+    the head is fixed, here `keep` bounds it. Several right answers in a batch: Khosla et al.,
+    "Supervised contrastive learning", NeurIPS 2020. The rest is ours.
+    """
+
+    name: ClassVar[str] = "adapter"
+    version: ClassVar[int] = 1
+
+    features: str = "cnn"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    image_options: Mapping[str, Any] | None = None
+    power: float = 0.5
+    shared: bool = True
+    objective: Objective = "infonce"
+    width: int = 256
+    temperature: float = 0.1
+    margin: float = 0.3
+    dropout: float = 0.5
+    keep: float = 0.0
+    epochs: int = 30
+    batch_size: int = 128
+
+    def __post_init__(self) -> None:
+        for option in ("options", "image_options"):
+            given = getattr(self, option)
+            if not isinstance(given, Mapping) and (given is not None or option == "options"):
+                raise InputError(f"option {option}={given!r} must be options by name")
+        check_number("option power", self.power, above=0, most=1)
+        check_flag("option shared", self.shared)
+        check_choice("option objective", self.objective, Objective)
+        check_number("option width", self.width, least=1, whole=True)
+        check_number("option temperature", self.temperature, above=0)
+        check_number("option margin", self.margin, above=0)
+        check_number("option dropout", self.dropout, least=0, most=0.9)
+        check_number("option keep", self.keep, least=0)
+        super().__post_init__()
+        for modality in MODALITIES:
+            base = self._make_base(modality)
+            if base.learns or not base.takes_pictures:
+                raise InputError(
+                    f"option features={self.features!r} "
+                    + ("learns from pictures itself" if base.learns else "takes no pictures")
+                    + "; adapt an extractor of pictures that learns nothing, such as 'cnn'"
+                )
+
+    def _make_base(self, modality: Modality) -> Extractor:
+        from cppcl.features import make_extractor
+
+        own = self.options if modality == "sketch" else self.image_options
+        return make_extractor(self.features, self.options if own is None else own)
+
+    def _base(self, modality: Modality) -> Extractor:
+        if modality not in self._built:
+            self._built[modality] = self._make_base(modality)
+        return cast("Extractor", self._built[modality])
+
+    @property
+    def dimension(self) -> int:
+        """That of the frozen features."""
+        return self._base("sketch").dimension
+
+    def n_weights(self) -> int:
+        """Numbers of the heads and means."""
+        d, heads = self.dimension, 1 if self.shared else 2
+        return 2 * d + heads * (2 * d * self.width + self.width)
+
+    def parameters(self) -> dict[str, Any]:
+        """Every option with its value; frozen features are told by all of theirs."""
+        sketch, image = (self._base(m) for m in MODALITIES)
+        if sketch.dimension != image.dimension:
+            raise InputError(
+                f"option image_options: features of sketches have {sketch.dimension} values and "
+                f"those of images {image.dimension}; give both the same number"
+            )
+        told = {
+            option: {**base.parameters(), "version": base.version}
+            for option, base in (("options", sketch), ("image_options", image))
+        }
+        return super().parameters() | told
+
+    def networks(self) -> nn.ModuleDict:
+        """What centres the features of each modality, and the heads."""
+        from torch import nn
+
+        from cppcl.features.trained.heads import Centring, ResidualHead
+
+        base = self._base("sketch")
+        weights = base.parameters()[WEIGHTS] if isinstance(base, CombinedExtractor) else (1.0,)
+        widths = [part.dimension for part in parts_of(base)]
+        found = nn.ModuleDict({f"{m} mean": Centring(widths, weights) for m in MODALITIES})
+        first = ResidualHead(self.dimension, self.width, self.dropout)
+        found[HEAD if self.shared else f"sketch {HEAD}"] = first
+        if not self.shared:
+            found[f"image {HEAD}"] = copy.deepcopy(first)
+        return found
+
+    def prepare(self, network: nn.ModuleDict, views: Mapping[Modality, Views]) -> None:
+        """Take the means of the training features."""
+        import torch
+
+        for modality in MODALITIES:
+            centring = cast("Any", network[f"{modality} mean"])
+            centring.mean.copy_(torch.from_numpy(views[modality].maps.mean(axis=0)))
+
+    def lesson(self, views: Mapping[Modality, Views], n_classes: int, device: str) -> Lesson:
+        """Training features, by batches."""
+        from cppcl.features.trained.heads import FeatureLesson
+
+        return FeatureLesson(views, n_classes, device)
+
+    def seen(self, modality: Modality, pictures: Sequence[Picture]) -> NDArray[np.float32]:
+        """Powers of the frozen features of pictures, each block of unit length, (n, d)."""
+        base = self._base(modality)
+        told = json.dumps([self.features, base.version, base.parameters()], sort_keys=True)
+        rows = ROWS.transform(base, told.encode(), pictures)
+        powers = np.sign(rows) * np.abs(rows) ** np.float32(self.power)
+        widths = [part.dimension for part in parts_of(base)]
+        for block in np.split(powers, np.cumsum(widths)[:-1], axis=1):  # views of the rows
+            norms = np.linalg.norm(block, axis=1, keepdims=True)
+            block /= np.where(norms, norms, 1)
+        return cast("NDArray[np.float32]", powers)
+
+    def as_input(self, seen: NDArray[Any], device: str) -> Tensor:
+        """Features as a tensor."""
+        import torch
+
+        return torch.from_numpy(seen).to(device)
+
+    def codes(self, network: nn.ModuleDict, modality: Modality, pictures: Tensor) -> Tensor:
+        """Features and what the head adds, (n, dimension)."""
+        given, added = self._added(network, modality, pictures)
+        return given + added
+
+    def _added(
+        self, network: nn.ModuleDict, modality: Modality, rows: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        centring = cast("Any", network[f"{modality} mean"])
+        given = centring(rows)
+        return given, network[HEAD if self.shared else f"{modality} {HEAD}"](given)
+
+    def loss(self, network: nn.ModuleDict, lesson: Lesson, rows: Rows) -> Tensor:
+        """Mean loss of a batch of triplets, or of its pairs."""
+        from torch.nn.functional import normalize
+
+        from cppcl.baselines.infonce import contrastive_loss
+        from cppcl.features.trained.losses import triplet_loss
+
+        drawn: list[tuple[Modality, Rows]] = [("sketch", rows[:, 0]), ("image", rows[:, 1])]
+        if self.objective == "triplet":
+            drawn.append(("image", rows[:, 2]))
+        both = [self._added(network, m, lesson.pictures(m, chosen)) for m, chosen in drawn]
+        codes = [normalize(given + added, dim=1) for given, added in both]
+        if self.objective == "triplet":
+            loss = triplet_loss(codes[0], codes[1], codes[2], self.margin)
+        else:
+            sketches, images = (lesson.classes(m, chosen) for m, chosen in drawn)
+            same = (sketches[:, None] == images[None]).to(codes[0].dtype)
+            loss = contrastive_loss(codes[0], codes[1], same, self.temperature)
+        if self.keep:
+            lengths = [added.pow(2).sum(dim=1).mean() for _, added in both]
+            loss = loss + self.keep * sum(lengths) / len(lengths)  # type: ignore[assignment]
+        return loss
+
+    def shows_something(self, seen: Sequence[NDArray[Any]]) -> bool:
+        """True unless all features are alike."""
+        return any((row != seen[0]).any() for row in seen)
+
+    def explain(self, picture: Picture) -> list[Layer]:
+        """What the frozen features see."""
+        return self._base(self._modality).explain(picture)
+
+    def memory(self, longest_side: int) -> Memory:
+        """What the frozen features need, with PyTorch and those that are kept."""
+        base = self._base(self._modality).memory(longest_side)
+        model = max(self.libraries, base.model) + 4 * self.n_weights() + MOST_BYTES
+        return Memory(model, base.working)
+
+    def memory_of_learning(self, n_pictures: int) -> int:
+        """Bytes of the frozen features of all pictures, of the heads and of a batch."""
+        d = self.dimension
+        rows = 3 * n_pictures * d * 4 + 32 * self.batch_size * (d + self.width) * 4
+        return self.memory(512).model + COPIES_OF_WEIGHTS * 4 * self.n_weights() + rows
+
+
+def parts_of(extractor: Extractor) -> tuple[Extractor, ...]:
+    """Parts of a combination, or the extractor alone."""
+    return extractor.parts if isinstance(extractor, CombinedExtractor) else (extractor,)

@@ -1,0 +1,89 @@
+"""Modules of the adapter: what centres frozen features, and the residual head on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from cppcl.features.trained.lesson import Lesson
+
+FIRST_WEIGHTS = 0.02
+"""Deviation of the first weights of the hidden layer.
+
+A small one keeps training near the frozen features; a large one learns few samples of thousands
+of values by heart.
+"""
+
+
+class FeatureLesson(Lesson):
+    """Gives the features of a batch as they are."""
+
+    def pictures(self, modality, rows):  # type: ignore[no-untyped-def]
+        """Features of a batch, (n, d) float32, on the device."""
+        return torch.from_numpy(self.views[modality].maps[rows]).to(self.device)
+
+
+class Centring(nn.Module):
+    """Features less their mean, each block of unit length and weighted.
+
+    Parameters
+    ----------
+    widths : sequence of int
+        Values of each block.
+    weights : sequence of float
+        Weight of each block; those of all together are brought to unit length.
+    """
+
+    mean: Tensor
+
+    def __init__(self, widths: Sequence[int], weights: Sequence[float]) -> None:
+        super().__init__()
+        self._widths = tuple(widths)
+        length = sum(weight**2 for weight in weights) ** 0.5
+        self._weights = tuple(weight / length for weight in weights)
+        self.register_buffer("mean", torch.zeros(sum(widths)))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Centred features, (n, d)."""
+        return self.unit(features - self.mean)
+
+    def unit(self, features: Tensor) -> Tensor:
+        """Blocks of unit length, weighted."""
+        parts = features.split(self._widths, dim=1)
+        return torch.cat(
+            [
+                weight * nn.functional.normalize(part, dim=1)
+                for part, weight in zip(parts, self._weights, strict=True)
+            ],
+            dim=1,
+        )
+
+
+class ResidualHead(nn.Module):
+    """What is added to features: a hidden layer, whose output begins at zero.
+
+    Parameters
+    ----------
+    dimension, width : int
+        Values of the features, and hidden units.
+    dropout : float
+        Share of the features that a step leaves out, and half as large a share of the units.
+    """
+
+    def __init__(self, dimension: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.dropout_of_units = nn.Dropout(dropout / 2)
+        self.hidden = nn.Linear(dimension, width)
+        self.output = nn.Linear(width, dimension, bias=False)
+        nn.init.normal_(self.hidden.weight, std=FIRST_WEIGHTS)
+        nn.init.zeros_(self.hidden.bias)
+        nn.init.zeros_(self.output.weight)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """What is added, (n, d)."""
+        units = torch.relu(self.hidden(self.dropout(features)))
+        added: Tensor = self.output(self.dropout_of_units(units))
+        return added
