@@ -190,12 +190,12 @@ class Adapter(LearnedByPasses):
         base = self._base(modality)
         told = json.dumps([self.features, base.version, base.parameters()], sort_keys=True)
         rows = ROWS.transform(base, told.encode(), pictures)
-        powers = np.sign(rows) * np.abs(rows) ** np.float32(self.power)
+        powers: NDArray[np.float32] = np.sign(rows) * np.abs(rows) ** np.float32(self.power)
         widths = [part.dimension for part in parts_of(base)]
         for block in np.split(powers, np.cumsum(widths)[:-1], axis=1):  # views of the rows
             norms = np.linalg.norm(block, axis=1, keepdims=True)
             block /= np.where(norms, norms, 1)
-        return cast("NDArray[np.float32]", powers)
+        return powers
 
     def as_input(self, seen: NDArray[Any], device: str) -> Tensor:
         """Features as a tensor."""
@@ -235,7 +235,7 @@ class Adapter(LearnedByPasses):
             loss = contrastive_loss(codes[0], codes[1], same, self.temperature)
         if self.keep:
             lengths = [added.pow(2).sum(dim=1).mean() for _, added in both]
-            loss = loss + self.keep * sum(lengths) / len(lengths)  # type: ignore[assignment]
+            loss = loss + self.keep * sum(lengths) / len(lengths)
         return loss
 
     def shows_something(self, seen: Sequence[NDArray[Any]]) -> bool:

@@ -40,7 +40,7 @@ class Centring(nn.Module):
 
     def __init__(self, widths: Sequence[int], weights: Sequence[float]) -> None:
         super().__init__()
-        self._widths = tuple(widths)
+        self._widths = list(widths)
         length = sum(weight**2 for weight in weights) ** 0.5
         self._weights = tuple(weight / length for weight in weights)
         self.register_buffer("mean", torch.zeros(sum(widths)))
@@ -51,7 +51,7 @@ class Centring(nn.Module):
 
     def unit(self, features: Tensor) -> Tensor:
         """Blocks of unit length, weighted."""
-        parts = features.split(self._widths, dim=1)
+        parts = torch.split(features, self._widths, dim=1)
         return torch.cat(
             [
                 weight * nn.functional.normalize(part, dim=1)
