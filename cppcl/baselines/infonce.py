@@ -14,6 +14,7 @@ from cppcl.errors import InputError
 from cppcl.learning.learner import training_memory
 from cppcl.learning.preparation import Floating
 from cppcl.modality import MODALITIES, Modality
+from cppcl.optim.contrastive import contrastive_loss
 from cppcl.optim.devices import check_device, check_device_name, on_device, to_numpy
 from cppcl.validation import check_number
 
@@ -243,26 +244,3 @@ def links_of_pairs(links: Links, pairs: NDArray[np.int64]) -> NDArray[np.float32
     weights = links.left[sketches] @ links.right[images].T
     dense: NDArray[np.float32] = weights.toarray().astype(np.float32)
     return dense
-
-
-def contrastive_loss(
-    sketches: Tensor, images: Tensor, positives: Tensor, temperature: float
-) -> Tensor:
-    """Symmetric InfoNCE of unit codes (b, d) with several positives, a mean over the pairs.
-
-    Parameters
-    ----------
-    sketches, images : Tensor, (b, d)
-        Unit codes of pairs.
-    positives : Tensor, (b, b)
-        Weights of the links of sketches with images; no row or column is all zero.
-    temperature : float
-        Of the softmax.
-    """
-    similarities = sketches @ images.T / temperature
-    of_sketches = positives / positives.sum(dim=1, keepdim=True)
-    of_images = positives / positives.sum(dim=0, keepdim=True)
-    agreement = of_sketches * similarities.log_softmax(dim=1) + of_images * (
-        similarities.log_softmax(dim=0)
-    )
-    return -agreement.sum() / (2 * len(sketches))

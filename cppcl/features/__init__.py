@@ -142,6 +142,9 @@ def make_extractor(name: str, options: Mapping[str, Any] | None = None) -> Extra
     return cast(Any, extractor)(**given)  # type: ignore[no-any-return]
 
 
+Adapter.make = make_extractor
+
+
 def learning_part(
     name: str, options: Mapping[str, Any] | None = None
 ) -> tuple[str, dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
@@ -82,6 +82,8 @@ class Adapter(LearnedByPasses):
 
     name: ClassVar[str] = "adapter"
     version: ClassVar[int] = 1
+    make: ClassVar[Callable[[str, Mapping[str, Any]], Extractor]]
+    """Makes an extractor by its name and options; the registry says how."""
 
     features: str = "cnn"
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -121,10 +123,8 @@ class Adapter(LearnedByPasses):
                 )
 
     def _make_base(self, modality: Modality) -> Extractor:
-        from cppcl.features import make_extractor
-
         own = self.options if modality == "sketch" else self.image_options
-        return make_extractor(self.features, self.options if own is None else own)
+        return type(self).make(self.features, self.options if own is None else own)
 
     def _base(self, modality: Modality) -> Extractor:
         if modality not in self._built:
@@ -219,8 +219,8 @@ class Adapter(LearnedByPasses):
         """Mean loss of a batch of triplets, or of its pairs."""
         from torch.nn.functional import normalize
 
-        from cppcl.baselines.infonce import contrastive_loss
         from cppcl.features.trained.losses import triplet_loss
+        from cppcl.optim.contrastive import contrastive_loss
 
         drawn: list[tuple[Modality, Rows]] = [("sketch", rows[:, 0]), ("image", rows[:, 1])]
         if self.objective == "triplet":

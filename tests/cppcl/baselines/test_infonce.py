@@ -4,9 +4,10 @@ import torch
 from scipy import sparse
 
 from cppcl.baselines import InfoNCEHeads
-from cppcl.baselines.infonce import contrastive_loss, links_of_pairs
+from cppcl.baselines.infonce import links_of_pairs
 from cppcl.baselines.links import class_links, given_links
 from cppcl.errors import InputError
+from cppcl.optim.contrastive import contrastive_loss
 
 SMALL = {"width": 16, "dimension": 4, "epochs": 3, "batch_size": 8, "temperature": 0.1}
 
