@@ -185,6 +185,7 @@ class Chain:
             audit=protocol.split.audit,
             target=protocol.target,
             noise=protocol.noise,
+            least_drawn=protocol.split.least_drawn,
         )
 
     def extract_splits(self, table: Reference, splits: list[ProtocolSplit]) -> list[Extracted]:
@@ -448,6 +449,8 @@ class Chain:
             )
         elif not constructed(fit.training).code_bits:
             options["radius"] = None
+        if self.experiment.protocols[fit.protocol].on_the_fly:
+            options["on_the_fly"] = True
         scored = self.stage(
             "evaluate",
             evaluate,

@@ -6,6 +6,7 @@ from cppcl.datasets.emoji import Emoji
 from cppcl.datasets.emoji_drawn import EmojiDrawn
 from cppcl.datasets.flickr15k import Flickr15k
 from cppcl.datasets.folder import Folder, images_only
+from cppcl.datasets.folder_drawn import FolderDrawn
 from cppcl.datasets.matrices import Matrices
 from cppcl.datasets.pacs import Pacs
 from cppcl.datasets.published.published_set import PublishedSet
@@ -23,6 +24,7 @@ DATASETS: dict[str, type[DataSet]] = {
     Emoji.name: Emoji,
     EmojiDrawn.name: EmojiDrawn,
     Folder.name: Folder,
+    FolderDrawn.name: FolderDrawn,
     Matrices.name: Matrices,
     Cufs.name: Cufs,
     Flickr15k.name: Flickr15k,
@@ -36,16 +38,20 @@ DATASETS: dict[str, type[DataSet]] = {
     QmulShoeV2.name: QmulShoeV2,
     QmulChairV2.name: QmulChairV2,
 }
+UNFINISHED = (EmojiDrawn.name, FolderDrawn.name)
+"""Data sets whose drawings are there in several shares of their strokes."""
 
 __all__ = [
     "DATASETS",
     "MODALITIES",
+    "UNFINISHED",
     "Cufs",
     "DataSet",
     "Emoji",
     "EmojiDrawn",
     "Flickr15k",
     "Folder",
+    "FolderDrawn",
     "Matrices",
     "Modality",
     "Pacs",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -13,7 +12,8 @@ from typing import ClassVar, Literal
 from cppcl.datasets.emoji import Emoji, titles_of
 from cppcl.datasets.files import file_sha256, made_whole
 from cppcl.datasets.table import SampleTable
-from cppcl.errors import DataUnavailableError, InputError
+from cppcl.datasets.unfinished import TENTHS, check_shares
+from cppcl.errors import DataUnavailableError
 from cppcl.pictures.poorer import jittered, thinned
 from cppcl.pictures.unfinished import drawn
 
@@ -25,7 +25,7 @@ class EmojiDrawn:
     """`Emoji` with several sketches of a thing, of one group, each fuller than the one before.
 
     The id of a sketch ends with the percentage that is drawn, such as ``sketch/1f98a/040``; see
-    `drawn_share`.
+    `cppcl.datasets.unfinished.drawn_share`.
 
     Parameters
     ----------
@@ -45,15 +45,11 @@ class EmojiDrawn:
     version: ClassVar[int] = 1
     has_pictures: ClassVar[bool] = True
 
-    shares: tuple[int, ...] = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+    shares: tuple[int, ...] = TENTHS
     way: Way = "unfinished"
 
     def __post_init__(self) -> None:
-        shares = self.shares
-        if not shares or len(set(shares)) < len(shares) or not all(0 < s <= 100 for s in shares):
-            raise InputError(
-                f"shares={list(shares)} must be percentages from 1 to 100, each once, at least one"
-            )
+        check_shares(self.shares)
 
     @property
     def licence(self) -> str:
@@ -124,25 +120,3 @@ class EmojiDrawn:
     def findings(self, root: Path) -> list[str]:
         """Nothing to report: the set is complete by construction."""
         return []
-
-
-def drawn_share(sample: str) -> float | None:
-    """Share of its strokes that a sample of `EmojiDrawn` shows; None of another id."""
-    kind, _, rest = sample.partition("/")
-    percent = rest.rpartition("/")[2]
-    return int(percent) / 100 if kind == "sketch" and "/" in rest and percent.isdecimal() else None
-
-
-def fuller_is_easier(ids: Sequence[str], groups: Sequence[str]) -> list[tuple[str, str]]:
-    """Every two sketches of one group of which one is fuller: ids of it and of the other."""
-    of_group: dict[str, list[tuple[float, str]]] = {}
-    for name, group in zip(ids, groups, strict=True):
-        if (share := drawn_share(name)) is not None:
-            of_group.setdefault(group, []).append((share, name))
-    return [
-        (fuller, emptier)
-        for found in of_group.values()
-        for share, fuller in sorted(found)
-        for less, emptier in sorted(found)
-        if less < share
-    ]

@@ -17,6 +17,7 @@ from cppcl.report.pacing import MethodPacing
 from cppcl.report.published import BesidePublished, PublishedScores
 from cppcl.retrieval.comparison import Difference, mean_interval, paired_difference
 from cppcl.retrieval.metrics import CONVENTION, RECALL_LEVELS, RankingScores
+from cppcl.retrieval.on_the_fly import Course
 
 _LONGEST_MATCH = 50
 
@@ -82,6 +83,8 @@ class MethodResult:
         How training went, means over splits: seconds, deviation of the pacing variables.
     query_scores : sequence of QueryScores
         Of each split, as `scores`; where there are none, nothing is compared.
+    course : Course, optional
+        Scores over the course of drawing, means over splits.
     """
 
     scores: Sequence[Mapping[str, float]]
@@ -91,6 +94,7 @@ class MethodResult:
     history: Mapping[str, ArrayLike] = field(default_factory=dict)
     training: Mapping[str, float] = field(default_factory=dict)
     query_scores: Sequence[QueryScores] = ()
+    course: Course | None = None
 
     def __post_init__(self) -> None:
         if not self.scores:

@@ -11,6 +11,7 @@ from cppcl.report import comparisons, figures, tables
 from cppcl.report.curricula import render_curricula
 from cppcl.report.data import LearnedFeatures, ProtocolResult, ReportData, ResultGrid
 from cppcl.report.noise import noise_curves
+from cppcl.report.on_the_fly import on_the_fly_csv, on_the_fly_png
 from cppcl.report.pacing import render_pacing
 from cppcl.report.thumbnails import png_uri, smaller_png, thumbnail_uri
 from cppcl.report.writing import render_page
@@ -36,7 +37,9 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         ``pacing_<protocol>.csv`` and ``pacing_by_easiness_<protocol>.png`` where the pacing of
         every round is known; and ``learned_<key>.png`` of each `learn` artifact that has a
         picture; and ``noise_<kind>.png`` where protocols differ in how much of their training is
-        wrong. The same data give the same bytes with the same library versions.
+        wrong; and ``on_the_fly.csv`` and ``on_the_fly_<protocol>.png`` where sketches were asked
+        over the course of their drawing. The same data give the same bytes with the same library
+        versions.
     """
     import yaml
 
@@ -85,6 +88,7 @@ def render_report(data: ReportData) -> dict[str, bytes]:
         "precision_recall.csv": tables.precision_recall_csv(data),
         "differences.csv": comparisons.differences_csv(data),
         "published.csv": comparisons.published_csv(data),
+        "on_the_fly.csv": on_the_fly_csv(data),
         comparisons.COMPARISONS: comparisons.comparisons_json(data),
     }
     return {**{name: text.encode() for name, text in texts.items() if text}, **written}
@@ -96,6 +100,7 @@ def _figures(protocol: ProtocolResult) -> dict[str, bytes]:
         "rank_k": figures.cumulative_match_png(protocol),
         "pacing": figures.history_png(protocol),
         "grid": figures.grid_png(protocol.grid) if protocol.grid else None,
+        "on_the_fly": on_the_fly_png(protocol),
     }
     return {kind: png for kind, png in drawn.items() if png is not None}
 

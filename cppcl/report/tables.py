@@ -144,7 +144,8 @@ def score_title(key: str) -> str:
         "precision_at": f"P@{number}",
         "precision_within": f"P(Hamming ≤ {number})",
     }
-    return f"{'mAP' if key == 'map' else titles.get(name, key)} (%)"
+    whole = {"map": "mAP", "reciprocal_rank": "mean 1/rank"}
+    return f"{whole.get(key) or titles.get(name, key)} (%)"
 
 
 def score_caption(key: str) -> str:

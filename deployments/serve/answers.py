@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from cppcl.errors import InputError
+from cppcl.retrieval.settling import settled
 from deployments.serve import interface as out
 from deployments.serve.live import Live
 from deployments.serve.served_model import NO_MARKS, Found, Marks, ServedModel
@@ -34,36 +36,51 @@ def answered(live: Live, body: bytes) -> out.Answer:
     if query.key is not None and query.key != model.reference.key:
         raise ChangedError(f"{model.name} was trained or indexed anew meanwhile; search again")
     marks = Marks(tuple(query.liked), tuple(query.disliked))
+    # What falls a little behind the last place may keep its own.
+    k = 2 * query.k if query.shown else query.k
     if query.picture is not None:
         read = decode_photo if query.photo else decode_upload
         picture = read(decode_base64(query.picture), longest_side=model.longest_side)
-        found = model.by_picture(picture, query.k, marks)
+        found = model.by_picture(picture, k, marks)
     elif query.example is not None:
-        found = model.by_example(query.example, query.k, marks)
+        found = model.by_example(query.example, k, marks)
     else:
-        found = model.like(query.image or 0, query.k, marks)
-    return answer_of(model, found, by_sketch=query.image is None and marks == NO_MARKS)
+        found = model.like(query.image or 0, k, marks)
+    return answer_of(
+        model,
+        found,
+        by_sketch=query.image is None and marks == NO_MARKS,
+        shown=query.shown,
+        k=query.k,
+    )
 
 
-def answer_of(model: ServedModel, found: list[Found], *, by_sketch: bool) -> out.Answer:
-    """Answer as it is sent; what is close is known for sketches alone."""
+def answer_of(
+    model: ServedModel, found: list[Found], *, by_sketch: bool, shown: Sequence[int], k: int
+) -> out.Answer:
+    """Answer as it is sent; what is close is known for sketches alone.
+
+    Of what is found, nearest first, k pictures are sent; those that were shown before keep their
+    places where they may.
+    """
     key, threshold = model.reference.key, model.closeness.threshold
     close = None
     if by_sketch and threshold is not None:
         close = bool(found) and found[0].similarity >= threshold
     reason = None if found else "The model finds nothing in it that it knows: draw more."
+    rows, similarities = [match.row for match in found], [match.similarity for match in found]
     matches = [
         out.MatchOut(
             rank=rank,
-            row=match.row,
-            title=model.titles[match.row],
-            label=model.labels[match.row],
-            similarity=match.similarity,
-            name=model.paths[match.row],
-            thumbnail=f"/pictures/{key}/image/{match.row}",
-            original=f"/originals/{key}/image/{match.row}",
+            row=rows[at],
+            title=model.titles[rows[at]],
+            label=model.labels[rows[at]],
+            similarity=similarities[at],
+            name=model.paths[rows[at]],
+            thumbnail=f"/pictures/{key}/image/{rows[at]}",
+            original=f"/originals/{key}/image/{rows[at]}",
         )
-        for rank, match in enumerate(found, start=1)
+        for rank, at in enumerate(settled(rows, similarities, shown, k), start=1)
     ]
     return out.Answer(
         model=model.name,

@@ -46,6 +46,12 @@ class Query(BaseModel):
     key: str | None = Field(
         None, description="of an earlier answer: refused if rows are of another gallery by now"
     )
+    shown: list[Row] = Field(
+        [],
+        max_length=MOST_MATCHES,
+        description="rows of the pictures shown before, in their places: each keeps its place "
+        "unless another picture is clearly closer",
+    )
     k: Whole = Field(24, ge=1, le=MOST_MATCHES, description="number of pictures")
 
     @model_validator(mode="after")
@@ -65,7 +71,7 @@ class Query(BaseModel):
 class MatchOut(BaseModel):
     """A picture that answers."""
 
-    rank: int
+    rank: int = Field(description="place, from 1; nearest first where nothing was shown before")
     row: int
     title: str = Field(description="what a person calls what is on it")
     label: str = Field(description="its class")

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from cppcl.datasets import EmojiDrawn
+from cppcl.datasets import UNFINISHED
 from cppcl.datasets.splits import UNSEEN_CLASSES
 from cppcl.methods import METHODS
 from cppcl.retrieval.cutoffs import Denominator
@@ -102,6 +102,10 @@ class NoiseOptions(Options):
         return self
 
 
+_BESIDE_RULE = ("audit", "noise", "least_drawn")
+"""Options that every rule has; they are applied to what it gives."""
+
+
 class SplitRule(Options):
     """Base of the options of every rule."""
 
@@ -114,10 +118,17 @@ class SplitRule(Options):
     noise: NoiseOptions = Field(
         NoiseOptions(), description="What is made wrong in training samples"
     )
+    least_drawn: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Least share of its strokes that a training sketch shows, where drawings are "
+        "unfinished; 1: whole ones alone",
+    )
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of the rule, beside the seed."""
-        return self.model_dump(exclude={"rule", "seeds", "noise", "audit"})
+        return self.model_dump(exclude={"rule", "seeds", *_BESIDE_RULE})
 
 
 class InstanceSplit(SplitRule):
@@ -282,6 +293,9 @@ class Protocol(Options):
     )
     published: PublishedOptions | None = Field(
         None, description="Scores of a publication, shown beside ours"
+    )
+    on_the_fly: bool = Field(
+        False, description="Score over the course of drawing, where drawings are unfinished"
     )
 
     @model_validator(mode="after")
@@ -524,12 +538,25 @@ class Experiment(Options):
     @model_validator(mode="after")
     def check_drawn(self) -> Self:
         """Refuse the order of unfinished drawings where all are finished."""
-        drawn = self.curriculum and self.curriculum.sketch_source == "drawn"
-        if drawn and self.dataset.registered_name != EmojiDrawn.name:
-            raise ValueError(
-                f"curriculum.sketch_source=drawn needs the data set {EmojiDrawn.name}, whose "
-                "drawings are unfinished; use scores"
+        if self.dataset.registered_name in UNFINISHED:
+            return self
+        needing = {
+            "curriculum.sketch_source=drawn": (
+                self.curriculum and self.curriculum.sketch_source == "drawn",
+                "use scores",
             )
+        }
+        for name, protocol in self.protocols.items():
+            place = f"protocols.{name}"
+            needing[f"{place}.on_the_fly=true"] = protocol.on_the_fly, "leave it out"
+            least = protocol.split.least_drawn
+            needing[f"{place}.split.least_drawn={least:g}"] = least > 0, "leave it out"
+        for what, (needs, hint) in needing.items():
+            if needs:
+                raise ValueError(
+                    f"{what} needs the data set {' or '.join(UNFINISHED)}, whose drawings "
+                    f"are unfinished; {hint}"
+                )
         return self
 
     @model_validator(mode="after")

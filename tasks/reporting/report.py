@@ -28,14 +28,18 @@ from cppcl.report import (
 from cppcl.report import render_report as render
 from cppcl.report.comparisons import choice_text
 from cppcl.report.noise import AUC, SHARE
+from cppcl.report.on_the_fly import mean_course
 from cppcl.retrieval.exact import nearest
+from cppcl.retrieval.metrics import CONVENTION
+from cppcl.retrieval.on_the_fly import CONVENTION as ON_THE_FLY
+from cppcl.retrieval.on_the_fly import Course, course
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.lineage import Lineage, everything_behind, first_curricula
 from tasks.reporting.curricula import Reader, curriculum_results
 from tasks.reporting.pacing import pacing_result
 from tasks.samples import Pictures, Target, open_pictures, training_samples
 from tasks.stages.contract import Mode, StageResult, produce, stage_task
-from tasks.stages.evaluate import open_evaluation, open_test_set
+from tasks.stages.evaluate import DRAWN_SHARES, open_evaluation, open_test_set
 from tasks.stages.extract import PART, one_colour_remark, zero_rows_remark
 from tasks.stages.learn import CAPTION, DRAWING, remarks_on
 from tasks.stages.names import STAGES
@@ -115,7 +119,14 @@ def gather(
         skipped=skipped_pictures(used),
         versions={"python": platform.python_version(), **{n: version(n) for n in LIBRARIES}},
         created=max(artifact.run["started"] for artifact in used),
+        convention=convention_of(store, evaluations),
     )
+
+
+def convention_of(store: Store, evaluations: list[Reference]) -> str:
+    """How all scores are computed, those of drawings included where there are any."""
+    found = [store.open(reference) for reference in evaluations]
+    return CONVENTION + (ON_THE_FLY if any(DRAWN_SHARES in a.names for a in found) else "")
 
 
 def protocol_result(
@@ -173,7 +184,10 @@ def protocol_scores(
     for method, references in methods.items():
         evaluations = [open_evaluation(store, reference) for reference in references]
         queries = [store.open(reference).array("query_rows") for reference in references]
-        results[method] = MethodResult.from_evaluations(evaluations, queries=queries)
+        results[method] = replace(
+            MethodResult.from_evaluations(evaluations, queries=queries),
+            course=course_of(store, references),
+        )
         chance |= {
             score: float(np.mean([e.chance[score] for e in evaluations]))
             for score in evaluations[0].chance
@@ -191,6 +205,20 @@ def protocol_scores(
         published=PublishedScores(**published) if published else None,
         noise={kind: noise[kind] for kind in kinds if noise.get(kind)},
     )
+
+
+def course_of(store: Store, evaluations: list[Reference]) -> Course | None:
+    """Scores over the course of drawing, means over splits; None where all was drawn."""
+    courses = []
+    for reference in evaluations:
+        artifact = store.open(reference)
+        if DRAWN_SHARES not in artifact.names:
+            return None
+        found = open_evaluation(store, reference)
+        ranks = artifact.parameters["ranks"]
+        shares = artifact.array(DRAWN_SHARES)
+        courses.append(course(found.first_relevant_rank, shares, found.n_gallery, ranks))
+    return mean_course(courses)
 
 
 def training_of(store: Store, evaluations: list[Reference]) -> dict[str, float]:

@@ -14,8 +14,8 @@ from cppcl.curriculum.annotation.answers import PairAnswer, read_answers
 from cppcl.curriculum.annotation.simulated import simulated_answers
 from cppcl.curriculum.build import Built, build_curriculum
 from cppcl.curriculum.union import curriculum_arrays
-from cppcl.datasets.emoji_drawn import fuller_is_easier
 from cppcl.datasets.files import file_sha256
+from cppcl.datasets.unfinished import fuller_is_easier
 from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS
 from cppcl.modality import MODALITIES, Modality

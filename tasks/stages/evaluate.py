@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.datasets.unfinished import drawn_shares
 from cppcl.methods import method_class
 from cppcl.modality import MODALITIES
 from cppcl.retrieval.cutoffs import Denominator
 from cppcl.retrieval.metrics import RankingScores
 from cppcl.retrieval.metrics import evaluate as evaluate_codes
+from cppcl.retrieval.on_the_fly import CONVENTION as ON_THE_FLY
+from cppcl.retrieval.on_the_fly import chance as chance_on_the_fly
+from cppcl.retrieval.on_the_fly import course
 from storage import Recipe, Reference, Store, Writer
 from tasks.lineage import Lineage, by_modality
 from tasks.progress import log
@@ -21,6 +25,8 @@ from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workspace import Workspace
 
 VERSION = "1"
+DRAWN_SHARES = "drawn_shares"
+"""Array of an evaluation on the fly: share of the ink that is there in each query."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,7 @@ def evaluate_method(
     map_at: tuple[int, ...] = (),
     denominators: tuple[Denominator, ...] = ("R",),
     in_class: bool = False,
+    on_the_fly: bool = False,
     label: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
@@ -91,6 +98,8 @@ def evaluate_method(
         asked |= {"map_at": list(map_at), "denominators": list(denominators)}
     if in_class := in_class and target == "groups":
         asked["in_class"] = True
+    if on_the_fly:
+        asked["on_the_fly"] = True
     recipe = Recipe(
         "evaluate",
         VERSION,
@@ -116,6 +125,11 @@ def evaluate_method(
             seed=seed,
         )
         writer.put_array("query_rows", test.query_rows)
+        if on_the_fly:
+            samples = open_pictures(store, table).table
+            shares = drawn_shares(samples.column("ids", "sketch"))[test.query_rows]
+            writer.put_array(DRAWN_SHARES, shares)
+            result = with_course(result, test, shares)
         publish_evaluation(writer, result)
 
     result = produce(store, recipe, create, mode=mode, label=label or "scores")
@@ -124,6 +138,23 @@ def evaluate_method(
 
 
 evaluate = stage_task(evaluate_method)
+
+
+def with_course(
+    result: RankingScores, test: TestSet, shares: NDArray[np.float64]
+) -> RankingScores:
+    """Add the scores over the course of drawing, their chance and convention."""
+    n = result.n_gallery
+    names, counts = np.unique(test.gallery_labels, return_counts=True)
+    number = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    n_relevant = np.array([number.get(label, 0) for label in test.query_labels.tolist()])
+    drawn = course(result.first_relevant_rank, shares, n)
+    return replace(
+        result,
+        scores=result.scores | drawn.scores(),
+        chance=result.chance | chance_on_the_fly(n_relevant[n_relevant > 0], n),
+        convention=result.convention + ON_THE_FLY,
+    )
 
 
 def log_zero_codes(store: Store, evaluation: Reference, label: str) -> None:

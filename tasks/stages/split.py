@@ -21,6 +21,7 @@ from cppcl.datasets.splits import (
     transfer_split,
     unseen_split,
 )
+from cppcl.datasets.unfinished import drawn_at_least
 from storage import Recipe, Reference, Writer
 from tasks.progress import log
 from tasks.samples import GIVEN, SPLIT_PARTS, Target, open_pictures
@@ -48,6 +49,7 @@ def split_table(
     noise: Mapping[str, float] | None = None,
     audit: Path | None = None,
     target: Target = "groups",
+    least_drawn: float = 0.0,
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the split of a sample table by one rule and seed.
@@ -57,13 +59,16 @@ def split_table(
 
     What a file of verdicts, ``audit``, calls wrong is left out of training or gets another label,
     see `cppcl.audit.correction.corrected`, where training goes by ``target``. The file takes part
-    in the key by its content.
+    in the key by its content. Training sketches that show less of their strokes than
+    ``least_drawn`` are left out.
     """
     store = workspace.store
     parameters = {"rule": rule, "seed": seed, **options}
     wrong = {name: share for name, share in (noise or {}).items() if share}
     if wrong:
         parameters["noise"] = wrong
+    if least_drawn:
+        parameters["least_drawn"] = least_drawn
     if rule == "file":
         # What the file says counts, not where it lies.
         text = split_text(options["path"], seed)
@@ -76,6 +81,8 @@ def split_table(
     def create(writer: Writer) -> None:
         samples = open_pictures(store, table).table
         split = RULES[rule](samples, seed=seed, **options)
+        if least_drawn:
+            split = drawn_at_least(samples, split, least_drawn)
         given = noisy_targets(samples, split, seed=seed, **wrong)
         if audit:
             found = corrected(split, samples, verdicts, target=target, given=given)

@@ -1,6 +1,6 @@
 "use strict";
 
-const PAUSE = 150; // ms after the last stroke
+const PAUSE = 30; // ms after a stroke in which another one may begin
 const LIVE = 350; // ms of a stroke after which what there is of it is searched by
 const N_EXAMPLES = 8;
 
@@ -13,6 +13,7 @@ let last = 0; // number of the latest search; answers to others are not shown
 let underWay = null;
 let fetching = 0; // pictures that are on their way to be searched by
 let latest = []; // matches that are shown
+let latestKind = null; // of the query that they answer
 let marks = { liked: new Set(), disliked: new Set() };
 let markedBase = null; // what the marks are about
 let lastKind = "[]"; // of query: another one is a step to go back from
@@ -73,7 +74,9 @@ function query() {
     // Rows mean something in their own gallery alone; elsewhere it is a picture.
     if (base.rows.key === model.key) return { ...asked, ...base.rows };
   }
-  return { ...asked, picture: byId("seen").toDataURL("image/png") };
+  // What grows stroke by stroke keeps its pictures in their places.
+  const shown = latestKind === kindOfQuery() ? latest.map(({ row }) => row) : [];
+  return { ...asked, shown, picture: byId("seen").toDataURL("image/png") };
 }
 
 /* Keep the query in the address, as a step to go back from or in place of the last one. */
@@ -120,6 +123,7 @@ async function search({ isLive = false } = {}) {
   const isLatest = () => number === last;
   if (!isLive) fail("");
   const asked = model && query();
+  const kind = model && kindOfQuery();
   if (model && !isLive) rememberQuery();
   if (!asked) {
     showNothing();
@@ -132,7 +136,10 @@ async function search({ isLive = false } = {}) {
   try {
     const work = () => ask(asked, signal, isLatest, isLive);
     const found = await (isLive ? work() : noticingSlowness(work, isLatest));
-    if (found && isLatest()) await show(found, isLive);
+    if (found && isLatest()) {
+      latestKind = kind;
+      await show(found, isLive);
+    }
   } catch (error) {
     if (error.name !== "AbortError") throw error;
   } finally {

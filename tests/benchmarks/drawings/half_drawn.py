@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cppcl.datasets.emoji_drawn import drawn_share
+from cppcl.datasets.unfinished import drawn_share
 from cppcl.report.style import defaults, line, png, tidy
 from cppcl.retrieval.comparison import mean_interval, paired_difference
 from storage import Reference

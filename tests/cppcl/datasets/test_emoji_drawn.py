@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cppcl.datasets import Emoji, EmojiDrawn
-from cppcl.datasets.emoji_drawn import drawn_share, fuller_is_easier
+from cppcl.datasets.unfinished import drawn_share, fuller_is_easier
 from cppcl.errors import DataUnavailableError, InputError
 
 
