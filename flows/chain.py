@@ -30,6 +30,7 @@ from tasks.stages.evaluate import evaluate
 from tasks.stages.extract import extract
 from tasks.stages.fetch import fetch
 from tasks.stages.learn import find_learned, learn, log_test_pictures
+from tasks.stages.pseudo_sketches import draw_pseudo_sketches
 from tasks.stages.split import split
 from tasks.stages.train import constructed, train, train_ahead, training_recipe
 from tasks.stages.tune import Search, best_options, search_ahead, tune
@@ -117,6 +118,13 @@ class Chain:
             options=data.arguments(),
             key_parameters=data.key_parameters(),
         )
+        if self.experiment.pseudo_sketches:
+            table = self.stage(
+                "fetch",
+                draw_pseudo_sketches,
+                table=table,
+                options=self.experiment.pseudo_sketches.model_dump(),
+            )
         splits: list[ProtocolSplit] = []
         if runs("split"):
             for name, protocol in self.experiment.protocols.items():
@@ -185,6 +193,7 @@ class Chain:
             audit=protocol.split.audit,
             target=protocol.target,
             noise=protocol.noise,
+            pseudo_share=protocol.split.pseudo_share,
             least_drawn=protocol.split.least_drawn,
         )
 

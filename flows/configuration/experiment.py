@@ -17,6 +17,7 @@ from pydantic import (
 
 from cppcl.datasets import UNFINISHED
 from cppcl.datasets.splits import UNSEEN_CLASSES
+from cppcl.features.contours.pseudo_sketch import PseudoSketches
 from cppcl.methods import METHODS
 from cppcl.retrieval.cutoffs import Denominator
 from cppcl.retrieval.exact import Metric
@@ -102,7 +103,7 @@ class NoiseOptions(Options):
         return self
 
 
-_BESIDE_RULE = ("audit", "noise", "least_drawn")
+_BESIDE_RULE = ("audit", "noise", "least_drawn", "pseudo_share")
 """Options that every rule has; they are applied to what it gives."""
 
 
@@ -117,6 +118,13 @@ class SplitRule(Options):
     )
     noise: NoiseOptions = Field(
         NoiseOptions(), description="What is made wrong in training samples"
+    )
+    pseudo_share: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Share of the training images whose contours train as sketches, too; needs "
+        "pseudo_sketches",
     )
     least_drawn: float = Field(
         0.0,
@@ -426,6 +434,7 @@ class ReportOptions(Options):
 
 
 TlsOptions, SlurmOptions, KubernetesOptions = map(group_model, (Tls, Slurm, Kubernetes))
+PseudoSketchesOptions = group_model(PseudoSketches)
 CLUSTER = documented_parameters(ClusterOptions)
 """What the options of a cluster mean, by name."""
 
@@ -472,6 +481,9 @@ class Experiment(Options):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=80, description="Name of the experiment"
     )
     dataset: DataSetOptions = Field(description="Data set and its options")
+    pseudo_sketches: PseudoSketchesOptions | None = Field(
+        None, description="How contours of images become sketches, for splits with pseudo_share"
+    )
     longest_side: int = Field(
         256, ge=8, description="Pictures are reduced to this longest side, in pixels"
     )
@@ -557,6 +569,30 @@ class Experiment(Options):
                     f"{what} needs the data set {' or '.join(UNFINISHED)}, whose drawings "
                     f"are unfinished; {hint}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def check_pseudo_sketches(self) -> Self:
+        """Refuse a share of pseudo-sketches where none are drawn, and the reverse."""
+        if self.pseudo_sketches:
+            PseudoSketches(**self.pseudo_sketches.model_dump())
+        shares = {name: p.split.pseudo_share for name, p in self.protocols.items()}
+        asking = [name for name, share in shares.items() if share]
+        if asking and self.pseudo_sketches is None:
+            raise ValueError(
+                f"protocols.{asking[0]}.split.pseudo_share={shares[asking[0]]:g} needs "
+                "pseudo_sketches; set it to {contours: canny}"
+            )
+        if self.pseudo_sketches and not asking:
+            raise ValueError(
+                "pseudo_sketches are drawn for nothing: no split has a pseudo_share; set one, or "
+                "leave pseudo_sketches out"
+            )
+        if self.pseudo_sketches and not has_pictures(self.dataset):
+            raise ValueError(
+                f"pseudo_sketches: the data set {self.dataset.registered_name!r} has features "
+                "and no pictures; leave it out"
+            )
         return self
 
     @model_validator(mode="after")

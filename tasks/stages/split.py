@@ -10,6 +10,7 @@ from typing import Any
 from cppcl.audit.correction import corrected
 from cppcl.audit.verdicts import read_verdict_file
 from cppcl.datasets.files import file_sha256
+from cppcl.datasets.pseudo import real_samples, train_on_contours
 from cppcl.datasets.splits import (
     Split,
     category_split,
@@ -50,6 +51,7 @@ def split_table(
     audit: Path | None = None,
     target: Target = "groups",
     least_drawn: float = 0.0,
+    pseudo_share: float = 0.0,
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the split of a sample table by one rule and seed.
@@ -60,7 +62,8 @@ def split_table(
     What a file of verdicts, ``audit``, calls wrong is left out of training or gets another label,
     see `cppcl.audit.correction.corrected`, where training goes by ``target``. The file takes part
     in the key by its content. Training sketches that show less of their strokes than
-    ``least_drawn`` are left out.
+    ``least_drawn`` are left out. Contours of a share of the training images, ``pseudo_share``, are
+    added to the training sketches; the rule sees no pseudo-sketches, and nothing else does.
     """
     store = workspace.store
     parameters = {"rule": rule, "seed": seed, **options}
@@ -69,6 +72,8 @@ def split_table(
         parameters["noise"] = wrong
     if least_drawn:
         parameters["least_drawn"] = least_drawn
+    if pseudo_share:
+        parameters["pseudo_share"] = pseudo_share
     if rule == "file":
         # What the file says counts, not where it lies.
         text = split_text(options["path"], seed)
@@ -80,9 +85,11 @@ def split_table(
 
     def create(writer: Writer) -> None:
         samples = open_pictures(store, table).table
-        split = RULES[rule](samples, seed=seed, **options)
+        split = RULES[rule](real_samples(samples), seed=seed, **options)
         if least_drawn:
             split = drawn_at_least(samples, split, least_drawn)
+        if pseudo_share:
+            split = train_on_contours(samples, split, pseudo_share, seed=seed)
         given = noisy_targets(samples, split, seed=seed, **wrong)
         if audit:
             found = corrected(split, samples, verdicts, target=target, given=given)
