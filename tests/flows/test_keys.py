@@ -169,6 +169,7 @@ def test_every_option_is_tried_or_belongs_to_a_registered_class(experiment_file)
     tried += [("more_features",)]  # in test_more_features.py
     tried += [("tuning", "choose")]  # in test_tuning.py
     tried += [("on_the_fly",)]  # in test_on_the_fly.py
+    tried += [("pseudo_sketches",)]  # in test_pseudo_sketches.py
     for path in option_paths(experiment):
         if of_classes & {*path, path[:2]} or path in GROUPS:
             continue

@@ -1,0 +1,61 @@
+"""Contours of training images as sketches: through the chain, and what is refused."""
+
+import numpy as np
+import pytest
+
+from cppcl.errors import InputError
+from flows.configuration.load import load_experiment
+from tasks.samples import open_pictures, open_split
+from tasks.workspace import Workspace
+
+pytestmark = pytest.mark.usefixtures("inline_blocks_of_module", "blank_reports")
+SPLIT = {"rule": "counted", "train_images": 2, "test_sketches": 2, "seeds": [0]}
+METHODS = {"class_cca": {"n_directions": 2}}
+
+
+def test_contours_train_and_are_never_asked(tmp_path, draw_pictures, write_experiment, run_plain):
+    root = draw_pictures(tmp_path / "shapes", side=60)
+    protocols = {
+        name: {"split": SPLIT | {"train_sketches": n, "pseudo_share": share}, "methods": METHODS}
+        for name, n, share in (("none", 0, 1.0), ("one", 1, 0.0), ("both", 1, 0.5))
+    }
+    dataset = {"name": "folder", "root": str(root)}
+    file = write_experiment(
+        root, dataset=dataset, protocols=protocols, curriculum=None,
+        pseudo_sketches={"contours": "canny"},
+    )  # fmt: skip
+    place = Workspace(tmp_path / "workspace")
+    chain = run_plain(file, place)
+    plain, drawn = (piece.reference for piece in chain.pieces["fetch"])
+    table = open_pictures(place.store, drawn).table
+    n_real = len(open_pictures(place.store, plain).table.rows("sketch"))
+    splits = [open_split(place.store, p.reference) for p in chain.pieces["split counted"]]
+    none, one, both = (split.train_sketches for split in splits)
+    assert [len(rows) for rows in (none, one, both)] == [6, 3, 6]
+    assert (none >= n_real).all()
+    assert (one < n_real).all()
+    np.testing.assert_array_equal(both[:3], one)
+    ids, images = table.column("ids", "sketch"), table.column("ids", "image")
+    trained = {images[row] for row in splits[0].train_images}
+    assert {ids[row].replace("sketch/contours-of/", "image/") for row in none} == trained
+    for split in splits:
+        np.testing.assert_array_equal(split.test_sketches, splits[0].test_sketches)
+        assert (split.test_sketches < n_real).all()
+    pictures = open_pictures(place.store, drawn)
+    assert all((pictures.root / path).is_file() for path in table.paths)
+    again = run_plain(file, place)
+    assert all(piece.cached for pieces in again.pieces.values() for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"protocols": {"a": {"split": SPLIT | {"pseudo_share": 0.5}, "methods": METHODS}}},
+         r"pseudo_share=0.5 needs pseudo_sketches; set it to \{contours: canny\}"),
+        ({"pseudo_sketches": {"contours": "canny"}}, "drawn for nothing: no split"),
+        ({"pseudo_sketches": {"contours": "sobel"}}, "contours='sobel'"),
+    ],
+)  # fmt: skip
+def test_a_share_and_contours_go_together(shapes, write_experiment, change, reason):
+    with pytest.raises(InputError, match=reason):
+        load_experiment(str(write_experiment(shapes, **change)))
