@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cppcl.datasets.splits.seeded import Split
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
+from cppcl.modality import Modality
 
 PREFIX = "sketch/contours-of/"
 """What the id of a pseudo-sketch begins with, before that of its image."""
@@ -32,6 +33,8 @@ def with_pseudo_sketches(table: SampleTable, drawn: Mapping[int, str]) -> Sample
     images = table.rows("image")
     of = [int(images[row]) for row in drawn]
 
+    sketches: tuple[Modality, ...] = ("sketch",) * len(of)
+
     def more(column: str) -> tuple[str, ...]:
         values = getattr(table, column)
         return (*values, *(values[row] for row in of))
@@ -40,7 +43,7 @@ def with_pseudo_sketches(table: SampleTable, drawn: Mapping[int, str]) -> Sample
         ids=(*table.ids, *(PREFIX + table.ids[row].removeprefix("image/") for row in of)),
         sha256=(*table.sha256, *drawn.values()),
         paths=(*(f"{BASE}/{path}" for path in table.paths), *map(pseudo_path, drawn)),
-        modality=(*table.modality, *("sketch" for _ in of)),
+        modality=table.modality + sketches,
         labels=more("labels"),
         groups=more("groups"),
         titles=more("titles") if table.titles else (),
@@ -62,7 +65,7 @@ def real_samples(table: SampleTable) -> SampleTable:
         for name in ("ids", "sha256", "paths", "modality", "labels", "groups")
     }
     titles = tuple(table.titles[row] for row in kept) if table.titles else ()
-    return SampleTable(**columns, titles=titles)  # type: ignore[arg-type]
+    return SampleTable(**columns, titles=titles)
 
 
 def train_on_contours(table: SampleTable, split: Split, share: float, *, seed: int) -> Split:

@@ -56,7 +56,7 @@ def drawn_at_least(table: SampleTable, split: Split, share: float) -> Split:
 
 
 def fuller_is_easier(ids: Sequence[str], groups: Sequence[str]) -> list[tuple[str, str]]:
-    """Every two sketches of one group of which one is drawn further: ids of fuller and emptier."""
+    """Every two sketches of one group of which one is fuller: ids of it and of the other."""
     of_group: dict[str, list[tuple[float, str]]] = {}
     for name, group in zip(ids, groups, strict=True):
         if (share := drawn_share(name)) is not None:

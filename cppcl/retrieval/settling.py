@@ -46,10 +46,10 @@ def settled(
     margin = slack * (similarities[0] - similarities[n - 1])
     position = {picture: at for at, picture in enumerate(found)}
     left = dict.fromkeys(range(len(found)))  # in the order of similarity
-    places = []
+    places: list[int] = []
     for place in range(n):
         best = next(iter(left))
-        old = position.get(shown[place]) if place < len(shown) else None
+        old = position.get(shown[place], -1) if place < len(shown) else -1
         stays = old in left and similarities[old] >= similarities[best] - margin
         places.append(old if stays else best)
         del left[places[-1]]
