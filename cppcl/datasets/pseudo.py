@@ -33,7 +33,7 @@ def with_pseudo_sketches(table: SampleTable, drawn: Mapping[int, str]) -> Sample
     images = table.rows("image")
     of = [int(images[row]) for row in drawn]
 
-    sketches: tuple[Modality, ...] = ("sketch",) * len(of)
+    sketch: Modality = "sketch"
 
     def more(column: str) -> tuple[str, ...]:
         values = getattr(table, column)
@@ -43,7 +43,7 @@ def with_pseudo_sketches(table: SampleTable, drawn: Mapping[int, str]) -> Sample
         ids=(*table.ids, *(PREFIX + table.ids[row].removeprefix("image/") for row in of)),
         sha256=(*table.sha256, *drawn.values()),
         paths=(*(f"{BASE}/{path}" for path in table.paths), *map(pseudo_path, drawn)),
-        modality=table.modality + sketches,
+        modality=table.modality + (sketch,) * len(of),
         labels=more("labels"),
         groups=more("groups"),
         titles=more("titles") if table.titles else (),
