@@ -3,6 +3,9 @@
 cppcl run emoji-drawn
 cppcl run emoji-drawn --set name=emoji-drawn-edgeness --set sketch_source=scores
 python tests/benchmarks/drawings/half_drawn.py [WORKSPACE] [--figure FILE.png]
+
+Thinned or jittered drawings in place of unfinished ones: ``--set dataset.way=thinned`` and another
+name in both commands, and here ``--run NAME``. Runs that are not there are left out.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.unfinished import drawn_share
+from cppcl.errors import InputError
 from cppcl.report.style import defaults, line, png, tidy
 from cppcl.retrieval.comparison import mean_interval, paired_difference
 from storage import Reference
@@ -24,17 +28,19 @@ from tasks.workspace import Workspace
 
 PLAIN, SHORT = "no curriculum", "3 rounds, no curriculum"
 ROWS = {
-    "fuller is easier": ("emoji-drawn", "cprl", PLAIN),
-    "fuller is easier, 10 mu": ("emoji-drawn", "cprl_strong_curriculum", PLAIN),
-    "edgeness": ("emoji-drawn-edgeness", "cprl", PLAIN),
-    "no pacing": ("emoji-drawn", "cprl_no_pacing", PLAIN),
-    PLAIN: ("emoji-drawn", "cprl_no_curriculum", ""),
-    "3 rounds, fuller is easier": ("emoji-drawn", "cprl_short", SHORT),
-    "3 rounds, edgeness": ("emoji-drawn-edgeness", "cprl_short", SHORT),
-    SHORT: ("emoji-drawn", "cprl_short_no_curriculum", ""),
-    "ridge CCA": ("emoji-drawn", "ridge_cca", PLAIN),
+    "fuller is easier": ("", "cprl", PLAIN),
+    "fuller is easier, 10 mu": ("", "cprl_strong_curriculum", PLAIN),
+    "edgeness": ("-edgeness", "cprl", PLAIN),
+    "no pacing": ("", "cprl_no_pacing", PLAIN),
+    PLAIN: ("", "cprl_no_curriculum", ""),
+    "3 rounds, fuller is easier": ("", "cprl_short", SHORT),
+    "a tenth of the pairs": ("-tenth", "cprl", PLAIN),
+    "simulated annotator": ("-simulated", "cprl", PLAIN),
+    "3 rounds, edgeness": ("-edgeness", "cprl_short", SHORT),
+    SHORT: ("", "cprl_short_no_curriculum", ""),
+    "ridge CCA": ("", "ridge_cca", PLAIN),
 }
-"""Run and method of each curve, and the curve that it is compared with."""
+"""End of the run's name, method of each curve, and the curve that it is compared with."""
 
 SHOWN = ("fuller is easier", PLAIN, "no pacing", "3 rounds, fuller is easier", "ridge CCA")
 """Curves of the figure; others lie on one of them."""
@@ -87,10 +93,16 @@ def main() -> None:
     """Print the curves and the differences, and write the figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("workspace", nargs="?", type=Path, default=Path(".cppcl"))
-    parser.add_argument("--figure", type=Path, default=Path("half-drawn.png"))
+    parser.add_argument("--figure", type=Path)
+    parser.add_argument("--run", default="emoji-drawn")
     options = parser.parse_args()
     workspace = Workspace(options.workspace)
-    found = {name: found_first(workspace, *row[:2]) for name, row in ROWS.items()}
+    found = {}
+    for name, (end, method, _) in ROWS.items():
+        try:
+            found[name] = found_first(workspace, options.run + end, method)
+        except InputError as error:
+            print(f"{name}: {error}")
     shares, _, concepts = found[PLAIN]
     numbers = np.unique(np.concatenate(concepts), return_inverse=True)[1]
     queries = np.split(numbers, np.cumsum([len(split) for split in concepts])[:-1])
@@ -111,7 +123,8 @@ def main() -> None:
             ]
             d = paired_difference(both[0], both[1], queries)
             print(f"  {what:6s} {100 * d.mean:+6.2f} [{100 * d.low:+.2f}, {100 * d.high:+.2f}]")
-    options.figure.write_bytes(figure(shares, {name: curves[name] for name in SHOWN}))
+    if options.figure:
+        options.figure.write_bytes(figure(shares, {name: curves[name] for name in SHOWN}))
 
 
 if __name__ == "__main__":
