@@ -143,6 +143,7 @@ class Cluster:
             log(f"waiting for a worker of cluster {self.where!r}")
         await_worker(client, self.where)
         if self.where != "local":
+            check_pythons(client, self.where)
             check_workers(client, self.where)
         if self.options.performance_report:
             from distributed import performance_report
@@ -220,6 +221,32 @@ def current_cluster() -> Cluster:
             "this needs a cluster: wrap the call in tasks.cluster.session.cluster_session()"
         )
     return _sessions[-1]
+
+
+def check_pythons(client: Any, where: str) -> None:
+    """Refuse workers of another Python than this: what is sent to them is of this one's.
+
+    Asked of Dask alone, without sending a function: compiled for this Python, it may kill another.
+
+    Raises
+    ------
+    CppclError
+        Naming the workers and what they have.
+    """
+    here = "{}.{}".format(*sys.version_info)
+    versions = client.get_versions()["workers"]
+    found = {
+        worker: ".".join(str(has["host"]["python"]).split(".")[:2])
+        for worker, has in versions.items()
+        if has is not None
+    }
+    wrong = {worker: python for worker, python in found.items() if python != here}
+    if wrong:
+        listed = "; ".join(f"{worker}: {python}" for worker, python in sorted(wrong.items()))
+        raise CppclError(
+            f"workers of cluster {where!r} need Python {here}, as here, but have another "
+            f"({listed}); start them with Python {here}, or run this with theirs"
+        )
 
 
 def check_workers(client: Any, where: str) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.states import Completed, State
@@ -81,6 +83,15 @@ def produce(
     seconds = time.perf_counter() - started
     tell(Progress(recipe.stage, label, 1, 1, cached=cached, seconds=seconds))
     return StageResult(recipe.reference, cached, seconds)
+
+
+def check_finite(values: NDArray[Any], what: str) -> None:
+    """Raise `CppclError` for numbers of a learned thing that are not finite: nothing is stored."""
+    if np.issubdtype(values.dtype, np.inexact) and (bad := int((~np.isfinite(values)).sum())):
+        raise CppclError(
+            f"{what}: {bad} of {values.size} values are not finite, so nothing is stored; look "
+            "at the features and the options of what computed them"
+        )
 
 
 def worth_a_retry(task: Any, task_run: Any, state: State) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.errors import CppclError
 from storage import Recipe, Reference, Writer
 from tasks.progress import logging_convergence
 from tasks.samples import usable_rows
-from tasks.stages.contract import Mode, StageResult, produce, stage_task
+from tasks.stages.contract import Mode, StageResult, check_finite, produce, stage_task
 from tasks.stages.train import open_method
 from tasks.workspace import Workspace
 
@@ -62,6 +63,7 @@ def encode_features(
                 part = rows[start : start + ROWS_AT_ONCE]
                 with logging_convergence(label or "codes"):
                     values = encode(artifact.rows("features", part))
+                check_codes(values, len(part), f"{label or 'codes'}: {modality} codes")
                 if codes is None:
                     codes = np.zeros((artifact.shape("ok")[0], values.shape[1]), values.dtype)
                 codes[part] = values
@@ -70,6 +72,16 @@ def encode_features(
             writer.put_array(f"{modality}_codes", codes, rows_per_block=ROWS_AT_ONCE)
 
     return produce(store, recipe, create, mode=mode, label=label or "codes")
+
+
+def check_codes(codes: object, n: int, what: str) -> None:
+    """Raise `CppclError` for what is not a matrix of n rows of finite floating-point numbers."""
+    if not isinstance(codes, np.ndarray) or codes.ndim != 2 or codes.shape[0] != n:
+        found = codes.shape if isinstance(codes, np.ndarray) else type(codes).__name__
+        raise CppclError(f"{what} are {found}, not a matrix of {n} rows; the method is at fault")
+    if not np.issubdtype(codes.dtype, np.floating):
+        raise CppclError(f"{what} are {codes.dtype}, not floating point; the method is at fault")
+    check_finite(codes, what)
 
 
 encode = stage_task(encode_features)

@@ -20,6 +20,7 @@ from cppcl.regular_files import read_text
 from storage import Reference, Store, write_block, write_block_note
 from storage.files import write_atomically
 from tasks.workers.extractors import ExtractorSpec, Result, read_unchanged, transform_each
+from tasks.workers.foreign import call_named, first_names
 from tasks.workers.memory import peak_memory
 
 NOTE = "rows"
@@ -147,12 +148,19 @@ def extract_samples(
 ) -> BlockReport:
     """Extract features of the samples of a block that are not copied, and write the block."""
     usable = [sample for sample in samples if not isinstance(sample, InputError)]
-    extracted = iter(transform_each(spec.make(store), usable))
+    extractor, what = spec.make(store), in_words(block, spec)
+    extracted = iter(call_named(what, transform_each, extractor, usable))
     results = [sample if isinstance(sample, InputError) else next(extracted) for sample in samples]
     blank = [
         row for row, sample in zip(rows_to_decode(block), samples, strict=True) if is_blank(sample)
     ]
     return write_results(partial, block, results, blank, spec, store, started)
+
+
+def in_words(block: Block, spec: ExtractorSpec, *paths: str) -> str:
+    """Which block it is, its pictures or those given, and what describes them."""
+    rows = paths or tuple(block.paths[row] for row in rows_to_decode(block))
+    return f"block {block.number} ({first_names(rows)}): features {spec.name!r}"
 
 
 def is_blank(sample: Result) -> bool:
@@ -298,7 +306,8 @@ def extract_carefully(
             if is_blank(result):
                 blank.append(row)
             if not isinstance(result, InputError):
-                (result,) = transform_each(extractor, [result])
+                what = in_words(block, spec, path)
+                (result,) = call_named(what, transform_each, extractor, [result])
         results.append(result)
     journal.begin(None)
     return write_results(partial, block, results, blank, spec, store, started, journal.n_deaths)

@@ -23,6 +23,7 @@ from cppcl.pictures.decoding import read_sample
 from storage import Artifact, Reference, Store
 from tasks.cluster.jobs import send_event
 from tasks.progress import Progress, listening
+from tasks.workers.foreign import WrongResultError, call_named
 from tasks.workers.rendered import RenderedDrawings
 from tasks.workers.rounds import Checkpoints, fit_in_rounds
 
@@ -209,7 +210,7 @@ def learn_on_worker(lessons: Lessons, spec: ExtractorSpec, partial: str, label: 
         send_event(TOPIC, asdict(progress))
 
     with listening(send, remarks.append):
-        learned = learn_from(lessons, spec, partial, label)
+        learned = call_named(f"{label}: learning", learn_from, lessons, spec, partial, label)
     return replace(learned, remarks=remarks)
 
 
@@ -296,11 +297,15 @@ def transform_each(
     ------
     CppclError
         If the GPU has no memory for one sample.
+    WrongResultError
+        If what the extractor returns is not a row of float32 for each sample.
     """
     if not samples:
         return []
     try:
-        return list(extractor.transform(samples))  # type: ignore[arg-type]
+        rows = extractor.transform(samples)  # type: ignore[arg-type]
+        check_rows(rows, len(samples), extractor.dimension)
+        return list(rows)
     except InputError as error:
         if len(samples) == 1:
             return [error]
@@ -314,6 +319,23 @@ def transform_each(
             ) from error
     half = len(samples) // 2
     return transform_each(extractor, samples[:half]) + transform_each(extractor, samples[half:])
+
+
+def check_rows(rows: object, n: int, dimension: int) -> None:
+    """Raise `WrongResultError` for what is not (n, dimension) float32.
+
+    Assigned to a row of the features, a single number would fill it, and text become numbers.
+    """
+    if not isinstance(rows, np.ndarray):
+        raise WrongResultError(
+            f"transform returned {type(rows).__name__}, not {n} x {dimension} float32"
+        )
+    if rows.shape != (n, dimension) or rows.dtype != np.float32:
+        shape = " x ".join(map(str, rows.shape)) or "0-dimensional"
+        raise WrongResultError(
+            f"transform returned {shape} {rows.dtype}, not {n} x {dimension} float32: a row for "
+            "each picture, as long as the extractor's dimension"
+        )
 
 
 def is_out_of_gpu_memory(error: RuntimeError) -> bool:

@@ -18,6 +18,7 @@ from cppcl.modality import MODALITIES
 from cppcl.selection.grid_search import Job, SearchData, score_by_name, score_job
 from storage import Recipe, Reference, Store, Writer
 from tasks.samples import open_curriculum, part_widths
+from tasks.workers.foreign import call_named
 
 VERSION = "2"
 
@@ -83,7 +84,9 @@ def score_stored_job(document: dict[str, Any], *, store: str, force: bool) -> No
 
     def create(writer: Writer) -> None:
         data = open_search_data(place, recipe.inputs)
-        scores = score_job(partial(make_method, parameters["method"]), data, scorer, job)
+        make = partial(make_method, parameters["method"])
+        what = f"{parameters['method']}: scoring on folds"
+        scores = call_named(what, score_job, make, data, scorer, job)
         writer.put_array("scores", np.array(scores, dtype=np.float64))
 
     place.get_or_create(recipe, create, force=force)

@@ -16,6 +16,7 @@ from storage import Recipe, Store, Writer
 from tasks.cluster.jobs import send_event
 from tasks.progress import Progress, listening, logging_convergence
 from tasks.samples import TrainingSamples, part_widths
+from tasks.workers.foreign import call_named
 from tasks.workers.rounds import fit_in_rounds
 
 TOPIC = "cppcl-training"
@@ -69,17 +70,16 @@ class Training:
         spaces = tuple(
             part_widths(store.open(recipe.inputs[f"{s.modality}_features"])) for s in self.samples
         )
+        fit = partial(
+            fit_with_checkpoints,
+            spaces=(spaces[0], spaces[1]),
+            stage=recipe.stage,
+            label=label,
+            show=show,
+        )
         with logging_convergence(label):
             try:
-                model = fit_with_checkpoints(
-                    method,
-                    arguments,
-                    writer,
-                    spaces=(spaces[0], spaces[1]),
-                    stage=recipe.stage,
-                    label=label,
-                    show=show,
-                )
+                model = call_named(f"{label}: training", fit, method, arguments, writer)
             except InputError as error:
                 raise InputError(f"{label}: {error}") from error
         for name, values in model.to_arrays().items():

@@ -1,6 +1,7 @@
 """The Dask cluster: what workers offer and hold, and what a wrong address says."""
 
 import os
+import sys
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,13 @@ import pytest
 
 from cppcl.errors import CppclError, InputError
 from tasks.cluster.jobs import hearing, run_jobs
-from tasks.cluster.session import Cluster, check_workers, cluster_session, current_cluster
+from tasks.cluster.session import (
+    Cluster,
+    check_pythons,
+    check_workers,
+    cluster_session,
+    current_cluster,
+)
 from tasks.workspace import Workspace
 from tests.tasks.conftest import extract_pictures
 
@@ -177,3 +184,17 @@ def test_every_message_of_a_worker_is_heard_in_order(dask_cluster):
         of_it = [message for message in heard if first <= message["number"] < first + 50]
         assert of_it == [{"number": number} for number in range(first, first + 50)]
     assert len(heard) == 100
+
+
+@pytest.mark.parametrize("python", ["3.9.18.final.0", "3.14.0.candidate.1"])
+def test_workers_of_another_python_are_named_before_anything_is_sent(python):
+    class Client:
+        def get_versions(self) -> Any:
+            here = "{}.{}.99.final.0".format(*sys.version_info)
+            of = {"tcp://a": here, "tcp://b": python}
+            return {"workers": {name: {"host": {"python": p}} for name, p in of.items()}}
+
+    short = python.rsplit(".", 3)[0]
+    with pytest.raises(CppclError, match=rf"another \(tcp://b: {short}\); start them") as caught:
+        check_pythons(Client(), "tcp://there:8786")
+    assert "tcp://a" not in str(caught.value)

@@ -257,6 +257,8 @@ def test_only_samples_at_fault_are_refused():
     calls: list[int] = []
 
     class Picky:
+        dimension = 1
+
         def transform(self, samples: list[Any]) -> Any:
             calls.append(len(samples))
             if any(sample < 0 for sample in samples):

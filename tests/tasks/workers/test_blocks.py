@@ -136,6 +136,8 @@ class TestOutOfGpuMemory:
     class Small:
         """Describes `room` samples at a time."""
 
+        dimension = 1
+
         def __init__(self, room: int) -> None:
             self.room, self.sizes = room, list[int]()
 
