@@ -47,6 +47,12 @@ def check_matrix(features: Any, name: str) -> Floating:
     matrix = as_array(features, name)
     if matrix.ndim != 2 or 0 in matrix.shape:
         hint = "; a single sample is features.reshape(1, -1)" if matrix.ndim == 1 else ""
+        if matrix.ndim == 1 and name == "image_features":
+            hint += (
+                ". Methods learn from two matrices, fit(sketch_features, image_features, "
+                "sketch_labels, image_labels); what gives one matrix and labels, as searches and "
+                "pipelines of scikit-learn do, takes cppcl.PairedMethod(method)"
+            )
         raise InputError(
             f"{name} must be a non-empty matrix with one sample a row, got shape "
             f"{matrix.shape}{hint}"

@@ -24,6 +24,27 @@ class Estimator:
     it by ``group__option``.
     """
 
+    def __new__(cls, *_: Any, **options: Any) -> Self:
+        """Refuse an option that does not exist, with the nearest, before anything is constructed.
+
+        Raises
+        ------
+        InputError
+            A ValueError, as of an option that is out of range.
+        """
+        check_option_names(cls.__name__, options, cls.option_names())
+        return super().__new__(cls)
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks of an estimator: that labels are needed, and no more."""
+        from sklearn.utils import Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=True),
+            transformer_tags=TransformerTags(),
+        )
+
     @classmethod
     def option_names(cls) -> list[str]:
         """Names of the options, in the order of the constructor."""

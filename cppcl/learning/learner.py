@@ -13,7 +13,7 @@ from cppcl.errors import NotFittedError
 from cppcl.learning.estimator import Estimator
 from cppcl.learning.preparation import Preparation
 from cppcl.modality import MODALITIES, Modality
-from cppcl.validation import Floating
+from cppcl.validation import Floating, Labels, suggestion
 
 if TYPE_CHECKING:
     from cppcl.features import Extractor
@@ -73,6 +73,57 @@ class BaseMethod:
         """What it has otherwise than the publication, by aspect; here nothing is said."""
         return {}
 
+    def transform(
+        self, sketch_features: NDArray[Any], image_features: NDArray[Any] | None = None
+    ) -> Any:
+        """Codes of sketches, or of sketches and of images, as those of scikit-learn's `CCA`.
+
+        Parameters
+        ----------
+        sketch_features : ndarray, (n, m_s)
+            One sample a row.
+        image_features : ndarray, (p, m_i), optional
+            Likewise.
+
+        Returns
+        -------
+        ndarray, (n, d), or a pair with one of (p, d)
+            What `encode_sketches`, and `encode_images`, return.
+        """
+        made: Any = self
+        sketches = made.encode_sketches(sketch_features)
+        if image_features is None:
+            return sketches
+        return sketches, made.encode_images(image_features)
+
+    def score(
+        self,
+        sketch_features: NDArray[Any],
+        image_features: NDArray[Any],
+        sketch_labels: Labels,
+        image_labels: Labels,
+    ) -> float:
+        """Mean average precision of the images that sketches find, by the cosine of codes.
+
+        Parameters
+        ----------
+        sketch_features : ndarray, (n, m_s)
+            Queries, one a row.
+        image_features : ndarray, (p, m_i)
+            Gallery.
+        sketch_labels, image_labels : array_like, (n,) and (p,)
+            An image is right where its label is that of the sketch.
+
+        Returns
+        -------
+        float
+            From 0 to 1, as `cppcl.retrieval.metrics.evaluate` has it.
+        """
+        from cppcl.retrieval.metrics import evaluate
+
+        sketches, images = self.transform(sketch_features, image_features)
+        return evaluate(sketches, images, sketch_labels, image_labels).scores["map"]
+
 
 class Learner(BaseMethod, Estimator, ABC):
     """Base of methods, which learn from sketches and images and code new ones.
@@ -101,6 +152,33 @@ class Learner(BaseMethod, Estimator, ABC):
     def encode_images(self, features: NDArray[Any]) -> Floating:
         """Codes (n, d) of image features (n, m_i)."""
         return self._encode("image", features)
+
+    @property
+    def n_features_in_(self) -> tuple[int, int]:
+        """Columns of the sketch features and of the image features that `fit` was given."""
+        sketch, image = (self._preparation_of(modality).n_features_ for modality in MODALITIES)
+        return sketch, image
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is something to code with."""
+        return bool(self._preparations)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Arrays that `fit` learned, each by its name and ``_``."""
+            if name.startswith("_") or not name.endswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            if self._preparations and name[:-1] not in self._arrays:
+                known = [f"{learned}_" for learned in self._arrays]
+                raise NotFittedError(
+                    f"this {type(self).__name__} learned no {name!r}{suggestion(name, known)}"
+                )
+            return self._fitted(name[:-1])
+
+    def __dir__(self) -> list[str]:
+        """Names of attributes, those of what was learned among them."""
+        return sorted({*super().__dir__(), *(f"{name}_" for name in self._arrays)})
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return what `fit` learned, by name."""
