@@ -24,7 +24,7 @@ from tasks.samples import (
     test_rows,
     training_rows,
 )
-from tasks.stages.contract import Mode, StageResult, check_finite, produce, stage_task
+from tasks.stages.contract import Mode, StageResult, produce, stage_task
 from tasks.workers.extractors import (
     LEARNED,
     TOPIC,
@@ -126,7 +126,6 @@ def learn_features(
             raise InputError(f"{label}: {error}") from error
         fitted = made.from_arrays(learned.arrays)
         for name, values in learned.arrays.items():
-            check_finite(values, f"{label}: what was learned, {name!r}")
             writer.put_array(LEARNED + name, values)
         writer.put_text(PICTURES, digests)
         # Where they lie does not belong to what was learned.

@@ -140,6 +140,7 @@ def test_everything_that_is_learned_has_a_name_that_says_so():
     assert public - model.get_params(deep=False).keys() == {"history_"}
     assert unfitted | {"history_"} == {
         "history_",
+        "n_features_in_",
         "n_atoms_",
         "right_share_",
         "soft_links_",
