@@ -17,6 +17,7 @@ from cppcl.learning.composition import COMPOSITION, read_composition
 from cppcl.learning.cprl import CPRL
 from cppcl.learning.estimator import check_option_names
 from cppcl.modality import Modality
+from cppcl.plugins import load_plugins
 from cppcl.validation import Labels, suggestion
 
 if TYPE_CHECKING:
@@ -186,6 +187,8 @@ def method_class(name: str) -> type[Method]:
     InputError
         For a name that is not registered; the message offers the nearest.
     """
+    if isinstance(name, str) and name not in METHODS:
+        load_plugins()
     if not isinstance(name, str) or name not in METHODS:
         raise InputError(f"method name={name!r} is not known{suggestion(str(name), METHODS)}")
     return METHODS[name]

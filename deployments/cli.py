@@ -78,6 +78,12 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 done, 1 failed, 2 wrong use.",
     )
     parser.add_argument("--version", action="version", version=f"cppcl {version('cppcl')}")
+    parser.add_argument(
+        "--plugin",
+        action="append",
+        metavar="MODULE",
+        help="module or .py file with features, methods or data sets of your own; at any place",
+    )
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", parser_class=CommandParser
     )
@@ -118,12 +124,13 @@ def escaping() -> Iterator[None]:
 
 def call(arguments: Sequence[str] | None) -> int:
     """Run one command and tell what goes wrong; returns its exit code."""
-    options = build_parser().parse_args(arguments)
+    given, plugins = without_plugins(sys.argv[1:] if arguments is None else arguments)
+    options = build_parser().parse_args(given)
     from cppcl.errors import CppclError, InputError, PictureError, TooManyBadPicturesError
     from storage import StoreError, UnknownReferenceError
 
     try:
-        with stopped_in_order():
+        with stopped_in_order(), named(plugins):
             return int(options.call(options))
     except (PictureError, TooManyBadPicturesError) as error:
         print(escaped(f"cppcl: {error}"), file=sys.stderr)
@@ -146,6 +153,40 @@ def call(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt as error:
         print("cppcl: interrupted; what was finished is kept", file=sys.stderr)
         return 128 + (error.number if isinstance(error, Stopped) else signal.SIGINT)
+
+
+def without_plugins(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Arguments without ``--plugin MODULE``, which may stand anywhere, and these modules."""
+    rest, plugins = list[str](), list[str]()
+    waiting = iter(arguments)
+    for argument in waiting:
+        name, equals, value = argument.partition("=")
+        if name != "--plugin":
+            rest.append(argument)
+        elif equals:
+            plugins.append(value)
+        elif (value := next(waiting, "")) == "":
+            rest.append(argument)  # argparse says what it lacks
+        else:
+            plugins.append(value)
+    return rest, plugins
+
+
+@contextmanager
+def named(plugins: Sequence[str]) -> Iterator[None]:
+    """Load plugins, those of the environment and of installed packages too, for one command."""
+    from cppcl.plugins import VARIABLE, load_plugins, name_plugins
+
+    before = os.environ.get(VARIABLE)
+    try:
+        if plugins:
+            name_plugins(plugins)
+            load_plugins()
+        yield
+    finally:
+        os.environ.pop(VARIABLE, None)
+        if before is not None:
+            os.environ[VARIABLE] = before
 
 
 class Stopped(KeyboardInterrupt):

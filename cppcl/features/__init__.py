@@ -48,6 +48,7 @@ from cppcl.features.trained.san import SketchANet
 from cppcl.features.trained.san_triplet import SketchANetTriplet
 from cppcl.features.trained.shape3d import Shape3D
 from cppcl.features.trained.siamese import Siamese
+from cppcl.plugins import load_plugins
 from cppcl.validation import suggestion
 
 __all__ = [
@@ -124,6 +125,8 @@ def make_extractor(name: str, options: Mapping[str, Any] | None = None) -> Extra
     if not isinstance(options, Mapping | None):
         raise InputError(f"options={reprlib.repr(options)} must be values by name")
     given = options or {}
+    if not EXTRACTORS.keys() >= {*name.split(SEPARATOR)}:
+        load_plugins()
     if SEPARATOR in name:
         names = part_names(name, EXTRACTORS)
         check_part_options(name, names, given)

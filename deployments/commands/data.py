@@ -10,6 +10,7 @@ from pathlib import Path
 from cppcl.datasets import DATASETS, Emoji, PublishedSet, SampleTable
 from cppcl.datasets.published.published_set import Status
 from cppcl.errors import CppclError, InputError
+from cppcl.plugins import load_plugins
 from deployments.commands.arguments import add_actions
 from deployments.terminal import Terminal
 from tasks.workspace import Workspace
@@ -50,6 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Run one action on the data sets of a workspace."""
+    load_plugins()
     return int(ACTIONS[options.action](options))
 
 

@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from cppcl.errors import CppclError, InputError
 from cppcl.features import EXTRACTORS, Extractor, make_extractor
+from cppcl.plugins import load_plugins
 from deployments.commands.arguments import add_actions
 from deployments.terminal import MISSING, Terminal
 from tasks.progress import Progress, tell
@@ -48,6 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Run one action on the extractors."""
+    load_plugins()
     return int(ACTIONS[options.action](options))
 
 

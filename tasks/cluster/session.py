@@ -12,6 +12,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from cppcl.errors import CppclError, InputError
+from cppcl.plugins import named_plugins
 from tasks.cluster import kinds, network
 from tasks.cluster.kinds import ClusterOptions
 from tasks.progress import log
@@ -145,6 +146,7 @@ class Cluster:
         if self.where != "local":
             check_pythons(client, self.where)
             check_workers(client, self.where)
+            load_plugins_there(client, self.where)
         if self.options.performance_report:
             from distributed import performance_report
 
@@ -221,6 +223,27 @@ def current_cluster() -> Cluster:
             "this needs a cluster: wrap the call in tasks.cluster.session.cluster_session()"
         )
     return _sessions[-1]
+
+
+def load_plugins_there(client: Any, where: str) -> None:
+    """Load the plugins of this process on the workers of a cluster that runs elsewhere.
+
+    Raises
+    ------
+    CppclError
+        A worker does not have one of them.
+    """
+    if not (names := named_plugins()):
+        return
+    from tasks.cluster.plugins import LoadPlugins
+
+    try:
+        client.register_plugin(LoadPlugins(names))
+    except InputError as error:
+        raise CppclError(
+            f"workers of cluster {where!r}: {error}; put it there under the same name, or install "
+            "it as a package"
+        ) from error
 
 
 def check_pythons(client: Any, where: str) -> None:

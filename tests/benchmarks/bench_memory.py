@@ -66,6 +66,8 @@ def searching(client: httpx.Client, number: int) -> Iterator[httpx.Response]:
 def looking_at_the_map(client: httpx.Client, number: int) -> Iterator[httpx.Response]:
     """The map of the collection, and its pictures."""
     key = client.get("/api/models").json()["models"][0]["key"]
+    while client.get(f"/api/map/{key}").status_code == 503:
+        time.sleep(0.5)  # it is laid out once
     for turn in itertools.count():
         yield right(client.get("/map"))
         found = right(client.get(f"/api/map/{key}"))

@@ -198,3 +198,26 @@ def test_workers_of_another_python_are_named_before_anything_is_sent(python):
     with pytest.raises(CppclError, match=rf"another \(tcp://b: {short}\); start them") as caught:
         check_pythons(Client(), "tcp://there:8786")
     assert "tcp://a" not in str(caught.value)
+
+
+@pytest.mark.flow
+def test_workers_elsewhere_load_the_plugins_of_the_run(dask_address, monkeypatch, tmp_path):
+    here = tmp_path / "plugin_of_a_run.py"
+    here.write_text("LOADED = True\n")
+    monkeypatch.setenv("CPPCL_PLUGINS", str(here))
+    with cluster_session(dask_address) as session:
+        found = session.client().run(lambda: "plugin_of_a_run" in __import__("sys").modules)
+        assert len(found) == 2
+        assert all(found.values())
+    here.unlink()
+    monkeypatch.setenv("CPPCL_PLUGINS", str(tmp_path / "absent.py"))
+    with (
+        cluster_session(dask_address) as session,
+        pytest.raises(CppclError, match=r"workers of .*absent.py.*no such file on this machine"),
+    ):
+        session.client()
+    monkeypatch.setenv("CPPCL_PLUGINS", "")
+    with cluster_session(dask_address) as session:
+        client = session.client()
+        client.unregister_worker_plugin("cppcl-plugins")
+        client.run(lambda: __import__("os").environ.pop("CPPCL_PLUGINS", None))
