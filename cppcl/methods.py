@@ -17,7 +17,7 @@ from cppcl.learning.composition import COMPOSITION, read_composition
 from cppcl.learning.cprl import CPRL
 from cppcl.learning.estimator import check_option_names
 from cppcl.modality import Modality
-from cppcl.plugins import load_plugins
+from cppcl.plugin_modules import load_plugins
 from cppcl.validation import Labels, suggestion
 
 if TYPE_CHECKING:

@@ -175,7 +175,7 @@ def without_plugins(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 @contextmanager
 def named(plugins: Sequence[str]) -> Iterator[None]:
     """Load plugins, those of the environment and of installed packages too, for one command."""
-    from cppcl.plugins import VARIABLE, load_plugins, name_plugins
+    from cppcl.plugin_modules import VARIABLE, load_plugins, name_plugins
 
     before = os.environ.get(VARIABLE)
     try:

@@ -48,7 +48,7 @@ from cppcl.features.trained.san import SketchANet
 from cppcl.features.trained.san_triplet import SketchANetTriplet
 from cppcl.features.trained.shape3d import Shape3D
 from cppcl.features.trained.siamese import Siamese
-from cppcl.plugins import load_plugins
+from cppcl.plugin_modules import load_plugins
 from cppcl.validation import suggestion
 
 __all__ = [

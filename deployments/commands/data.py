@@ -10,7 +10,7 @@ from pathlib import Path
 from cppcl.datasets import DATASETS, Emoji, PublishedSet, SampleTable
 from cppcl.datasets.published.published_set import Status
 from cppcl.errors import CppclError, InputError
-from cppcl.plugins import load_plugins
+from cppcl.plugin_modules import load_plugins
 from deployments.commands.arguments import add_actions
 from deployments.terminal import Terminal
 from tasks.workspace import Workspace

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from cppcl.errors import CppclError, InputError
 from cppcl.features import EXTRACTORS, Extractor, make_extractor
-from cppcl.plugins import load_plugins
+from cppcl.plugin_modules import load_plugins
 from deployments.commands.arguments import add_actions
 from deployments.terminal import MISSING, Terminal
 from tasks.progress import Progress, tell

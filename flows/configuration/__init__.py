@@ -1,6 +1,6 @@
 """The typed configuration of experiments, and how it is read."""
 
-from cppcl.plugins import close_registries, load_plugins
+from cppcl.plugin_modules import close_registries, load_plugins
 
 # Before the models of options are made of what is registered.
 load_plugins()

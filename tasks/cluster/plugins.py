@@ -7,7 +7,7 @@ from typing import Any
 
 from distributed import WorkerPlugin
 
-from cppcl.plugins import VARIABLE, load_plugins
+from cppcl.plugin_modules import VARIABLE, load_plugins
 
 
 class LoadPlugins(WorkerPlugin):
@@ -16,7 +16,7 @@ class LoadPlugins(WorkerPlugin):
     Parameters
     ----------
     names : tuple of str
-        As `cppcl.plugins.named_plugins` has them where the run is.
+        As `cppcl.plugin_modules.named_plugins` has them where the run is.
     """
 
     name = "cppcl-plugins"

@@ -12,7 +12,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from cppcl.errors import CppclError, InputError
-from cppcl.plugins import named_plugins
+from cppcl.plugin_modules import named_plugins
 from tasks.cluster import kinds, network
 from tasks.cluster.kinds import ClusterOptions
 from tasks.progress import log

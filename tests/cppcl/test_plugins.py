@@ -8,19 +8,14 @@ from pathlib import Path
 
 import pytest
 
-import cppcl.plugins
+import cppcl.plugin_modules
 from cppcl.baselines.canonical import RidgeCCA
 from cppcl.datasets import DATASETS, Folder
 from cppcl.errors import InputError
 from cppcl.features import EXTRACTORS, Pixels, make_extractor
 from cppcl.methods import METHODS, make_method
-from cppcl.plugins import (
-    load_plugins,
-    name_plugins,
-    register_data_set,
-    register_features,
-    register_method,
-)
+from cppcl.plugin_modules import load_plugins, name_plugins
+from cppcl.plugins import register_data_set, register_features, register_method
 
 FEATURE = """
 from dataclasses import dataclass
@@ -39,8 +34,8 @@ register_features(Mine)
 def as_in_a_new_process(monkeypatch, tmp_path):
     """Nothing was loaded or closed; what is registered is forgotten."""
     before = [(registry, dict(registry)) for registry in (EXTRACTORS, METHODS, DATASETS)]
-    monkeypatch.setattr(cppcl.plugins, "_loaded", set())
-    monkeypatch.setattr(cppcl.plugins, "_closed_by", [])
+    monkeypatch.setattr(cppcl.plugin_modules, "_loaded", set())
+    monkeypatch.setattr(cppcl.plugin_modules, "_closed_by", [])
     monkeypatch.setenv("CPPCL_PLUGINS", "")
     monkeypatch.chdir(tmp_path)
     modules = set(sys.modules)
@@ -70,7 +65,7 @@ def test_entry_points_are_loaded(monkeypatch, tmp_path):
     (package / "features.py").write_text(FEATURE)
     monkeypatch.syspath_prepend(tmp_path)
     point = EntryPoint("mine", "my_package.features", "cppcl.plugins")
-    monkeypatch.setattr(cppcl.plugins, "entry_points", lambda group: [point])
+    monkeypatch.setattr(cppcl.plugin_modules, "entry_points", lambda group: [point])
     load_plugins()
     assert "mine" in EXTRACTORS
     (package / "broken.py").write_text("import nothing_of_that_name\n")
@@ -126,7 +121,7 @@ def test_what_cannot_be_registered_is_named(register, message):
 
 
 def test_nothing_is_registered_after_experiments_were_read():
-    cppcl.plugins.close_registries("the configuration of experiments")
+    cppcl.plugin_modules.close_registries("the configuration of experiments")
     with pytest.raises(InputError, match=r"method 'mine' is registered after the configuration"):
         register_method("mine", RidgeCCA)
 
