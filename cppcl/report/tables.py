@@ -140,6 +140,8 @@ def score_title(key: str) -> str:
         return score_title(key.removesuffix("_in_class")).replace(" (%)", " in class (%)")
     name, _, number = key.rpartition("_")
     titles = {
+        "map_at": f"mAP@{number}, divisor not stated",
+        "acc_at": f"Acc@{number}, gallery not stated",
         "rank": f"rank-{number}",
         "precision_at": f"P@{number}",
         "precision_within": f"P(Hamming ≤ {number})",

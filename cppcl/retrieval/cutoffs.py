@@ -97,6 +97,26 @@ def expected_rank(
     return np.asarray(1 - misses.prod(axis=1))
 
 
+def family(name: str) -> tuple[str, int | None]:
+    """What a score counts, and over how many places (None: all), whatever its convention.
+
+    Names without a convention, ``map_at_k`` and ``acc_at_k``, are those of publications that do
+    not state it.
+    """
+    for kind, pattern in _FAMILIES.items():
+        if match := re.fullmatch(pattern, name):
+            return kind, int(match[1]) if match.groups() else None
+    return name, None
+
+
+_FAMILIES = {
+    "map": r"map",
+    "map_at": r"map_at_(\d+)(?:_R|_min_k_r|_hits)?",
+    "accuracy": r"(?:rank|acc_at)_(\d+)(?:_in_class)?",
+    "precision_at": r"precision_at_(\d+)",
+}
+
+
 def convention_line(names: Collection[str]) -> str:
     """One line for the title of a table: under which convention its scores are.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sys
 from argparse import ArgumentParser, Namespace
@@ -9,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from cppcl.errors import InputError
+from cppcl.report.reproduction.data import BESIDE
+from cppcl.report.reproduction.render import AFTER_CELLS
 from deployments.commands.arguments import add_record, add_workspace
 from deployments.server import prepare_prefect
-from deployments.terminal import Terminal
+from deployments.terminal import MISSING, Terminal
 from storage import Artifact, Reference
 from tasks.workspace import Workspace
 
@@ -21,7 +25,7 @@ PAGE = "index.html"
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
-    parser.add_argument("dataset", help="cufs, flickr15k, pacs, emoji, ... or a YAML file")
+    parser.add_argument("dataset", help="cufs, flickr15k, pacs, sketchy-ext, ... or a YAML file")
     parser.add_argument(
         "--quick", action="store_true", help="few values of every sweep, and one split"
     )
@@ -79,10 +83,35 @@ def run(options: Namespace) -> int:
         ["item", "what", "state"],
         [[name, item["title"], item["state"]] for name, item in summary["items"].items()],
     )
+    for name, item in summary["items"].items():
+        if item["kind"] == "protocol":
+            show_protocol(artifact, name, item["title"], terminal)
     terminal.message(f"page: {page}")
     if options.json:
         print(json.dumps(summary))
     return report_failures(summary)
+
+
+def show_protocol(artifact: Artifact, name: str, title: str, terminal: Terminal) -> None:
+    """Tables of published rows beside ours, as the page has them."""
+    tables = {
+        "": "per cent, each under the convention of its column",
+        BESIDE: "published, and ours",
+    }
+    for suffix, caption in tables.items():
+        header, *rows = csv.reader(io.StringIO(artifact.text(f"{name}{suffix}.csv")))
+        n = len(header) - len(AFTER_CELLS)
+        terminal.table(
+            f"{title}: {caption}", header[:n], [[shown(cell) for cell in row[:n]] for row in rows]
+        )
+
+
+def shown(cell: str) -> str:
+    """A cell of a file as people read it: a fraction in per cent, a dash for nothing."""
+    try:
+        return f"{100 * float(cell):.1f}"
+    except ValueError:
+        return cell or MISSING
 
 
 def copy(artifact: Artifact, folder: Path) -> Path:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from cppcl.errors import InputError
 from cppcl.report.reproduction.errata import ERRATA
+from cppcl.retrieval.cutoffs import family
 from cppcl.validation import did_you_mean, suggestion
 from flows.configuration.combinations import override
 from flows.configuration.load import YAML_SUFFIXES, some
@@ -29,6 +30,18 @@ def _check_errata(numbers: tuple[int, ...]) -> tuple[int, ...]:
 
 
 Errata = Annotated[tuple[int, ...], AfterValidator(_check_errata)]
+
+
+def _check_printed(score: str) -> str:
+    if family(score)[0] == score and score != "map":
+        raise ValueError(
+            f"score {score!r} is not known; give map, map_at_k with or without its divisor, "
+            "precision_at_k, rank_k, rank_k_in_class, or acc_at_k"
+        )
+    return score
+
+
+PrintedScore = Annotated[str, AfterValidator(_check_printed)]
 
 
 class RunOptions(Options):
@@ -207,8 +220,35 @@ class BinaryItem(ItemOptions):
     score: Score = Field("map", description="Which score")
 
 
+class PrintedRow(Options):
+    """What a publication reports of one method under a protocol."""
+
+    title: str = Field(description="Name for people")
+    scores: dict[PrintedScore, Fraction] = Field(
+        min_length=1,
+        description="Fractions by score, with its convention where it is stated "
+        "(map_at_200_hits, rank_1_in_class), without where not (map_at_200, acc_at_1)",
+    )
+    note: str = Field("", description="What a reader must know of it")
+
+
+class ProtocolItem(ItemOptions):
+    """Published scores of a protocol beside ours, each under its own convention."""
+
+    kind: Literal["protocol"] = "protocol"
+    run: str = Field(description="Run of ours")
+    methods: dict[str, str] = Field(min_length=1, description="Names for people, by method")
+    rows: dict[str, PrintedRow] = Field(min_length=1, description="Published rows by name")
+
+
 AnyItem = Annotated[
-    ScoresItem | MethodsItem | GridItem | SensitivityItem | SurfaceItem | BinaryItem,
+    ScoresItem
+    | MethodsItem
+    | GridItem
+    | SensitivityItem
+    | SurfaceItem
+    | BinaryItem
+    | ProtocolItem,
     Field(discriminator="kind"),
 ]
 
@@ -219,6 +259,7 @@ class ReproductionOptions(Options):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="Name")
     title: str = Field(description="Heading of the page")
     dataset: str = Field(description="Data set, as cppcl data status knows it")
+    intro: str = Field("", description="What is rebuilt, where it is not the paper")
     notes: tuple[str, ...] = Field((), description="What a reader must know of the whole")
     runs: dict[str, RunOptions] = Field(min_length=1, description="Runs by name")
     items: dict[str, AnyItem] = Field(min_length=1, description="Tables and figures by name")

@@ -26,6 +26,7 @@ from flows.reproduction.config import (
     BinaryItem,
     GridItem,
     MethodsItem,
+    ProtocolItem,
     ReproductionOptions,
     ScoresItem,
     SensitivityItem,
@@ -131,6 +132,7 @@ class Maker:
             SensitivityItem: self.sensitivity,
             SurfaceItem: self.surface,
             BinaryItem: self.binary,
+            ProtocolItem: self.protocol,
         }
         series, shown = makers[type(item)](item)
         for problem in dict.fromkeys(self.problems):
@@ -200,6 +202,17 @@ class Maker:
             series.append(Series(line.title, found, about, missing=missing))
         statements = [statement.model_dump(mode="json") for statement in item.statements]
         return series, {"score": item.score, "statements": statements}
+
+    def protocol(self, item: ProtocolItem) -> tuple[list[Series], dict[str, Any]]:
+        """Published rows, and methods of ours under the same protocol."""
+        series = [
+            Series(row.title, about={"printed": row.scores, "note": row.note})
+            for row in item.rows.values()
+        ]
+        for method, title in item.methods.items():
+            found, missing = self.evaluations(item.run, method, tuple(item.methods))
+            series.append(Series(title, found, {"printed": {}, "note": ""}, missing=missing))
+        return series, {}
 
     def methods(self, item: MethodsItem) -> tuple[list[Series], dict[str, Any]]:
         """Several methods of a run."""
@@ -365,6 +378,7 @@ def publish(
         workspace=place,
         name=options.name,
         title=options.title,
+        intro=options.intro,
         notes=notes,
         items=measured,
         return_state=True,
@@ -378,6 +392,7 @@ def publish(
         "items": {
             item.name: {
                 "title": item.title,
+                "kind": item.kind,
                 "state": "failed" if item.failed else "absent" if item.message else "done",
                 "message": item.message,
             }

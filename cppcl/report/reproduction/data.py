@@ -16,6 +16,9 @@ Agreement = Literal["agrees", "higher", "lower"]
 State = Literal["done", "absent", "failed"]
 
 
+BESIDE = "_beside"
+"""End of the name of a table that sets published scores beside ours."""
+
 LEAST_DIGITS = 3
 """Decimals of a printed fraction: rates are printed as per cent with one."""
 
@@ -274,6 +277,7 @@ class Reproduction:
     title: str
     items: Sequence[Item]
     notes: Sequence[str] = ()
+    intro: str = ""
     convention: str = ""
     licences: Sequence[str] = ()
     versions: Mapping[str, Any] = field(default_factory=dict)

@@ -13,6 +13,8 @@ from cppcl.report.writing import csv_text, render_page
 PAGE = "index.html"
 CLAIMS = "claims.csv"
 ITEMS = "items.csv"
+AFTER_CELLS = ("errata", "note", "artifacts")
+"""Columns of every table's file after its cells."""
 
 
 def render_reproduction(data: Reproduction) -> dict[str, bytes]:
@@ -40,7 +42,7 @@ def render_reproduction(data: Reproduction) -> dict[str, bytes]:
 
 def table_csv(table: ResultTable) -> str:
     """A line a row: values as they are, errata, note, and the artifacts behind it."""
-    header = (table.first, *table.columns, "errata", "note", "artifacts")
+    header = (table.first, *table.columns, *AFTER_CELLS)
     rows = [
         (
             row.title,

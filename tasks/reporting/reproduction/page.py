@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 from cppcl.report.reproduction.data import Item, Reproduction, State
 from cppcl.report.reproduction.render import render_reproduction as render
 from cppcl.retrieval.metrics import CONVENTION
 from storage import Recipe, Store, Writer
-from tasks.reporting.reproduction import plots, sweeps, tables
+from tasks.reporting.reproduction import plots, protocols, sweeps, tables
 from tasks.reporting.reproduction.cells import Content
 from tasks.reporting.reproduction.series import MeasuredItem
 from tasks.samples import open_pictures
@@ -32,6 +33,7 @@ KINDS: dict[str, Callable[[Store, MeasuredItem], Content]] = {
     "convergence": plots.convergence,
     "sensitivity": sweeps.sensitivity,
     "surface": sweeps.surface,
+    "protocol": protocols.protocol,
 }
 """What makes an item of each kind."""
 
@@ -43,6 +45,7 @@ def reproduction_of_paper(
     title: str,
     notes: Sequence[str],
     items: Sequence[MeasuredItem],
+    intro: str = "",
     mode: Mode = "reuse",
 ) -> StageResult:
     """Publish the page of a reproduction, with its tables and figures.
@@ -55,6 +58,8 @@ def reproduction_of_paper(
         Of the reproduction.
     notes : sequence of str
         About the whole.
+    intro : str
+        What is rebuilt, where it is not the paper.
     items : sequence of MeasuredItem
         Tables and figures, with the evaluations that they are made from.
     mode : {'reuse', 'force', 'require'}
@@ -70,12 +75,13 @@ def reproduction_of_paper(
             "title": title,
             "notes": list(notes),
             "items": [item.document() for item in items],
+            **({"intro": intro} if intro else {}),
         },
         inputs,
     )
 
     def create(writer: Writer) -> None:
-        data = gather(store, name, title, notes, items)
+        data = replace(gather(store, name, title, notes, items), intro=intro)
         for file, content in render(data).items():
             writer.put_bytes(file, content)
 

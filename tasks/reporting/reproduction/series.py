@@ -130,7 +130,9 @@ class Scores:
     def values(self, score: str) -> list[NDArray[np.float64]]:
         """Score of every query, an array a split."""
         return [
-            QueryScores(rows, e.first_relevant_rank, e.average_precision).values(score)
+            e.of_queries[score]
+            if score in e.of_queries
+            else QueryScores(rows, e.first_relevant_rank, e.average_precision).values(score)
             for rows, e in zip(self.queries, self.evaluations, strict=True)
         ]
 
