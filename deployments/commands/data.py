@@ -36,6 +36,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "names", nargs="*", metavar="NAME", help="data sets (default: all)"
     )
     parsers["get"].add_argument("names", nargs="+", metavar="NAME", help="data sets")
+    parsers["get"].add_argument(
+        "--from", dest="mirror", metavar="ADDRESS", help="of an archive, of one data set"
+    )
     for name in ("add", "preview", "splits"):
         parsers[name].add_argument("name", metavar="NAME", help="data set")
     add, preview = parsers["add"], parsers["preview"]
@@ -106,6 +109,14 @@ def get(options: Namespace) -> int:
     from tasks.stages.fetch import listener
 
     directory = Workspace(options.workspace).published_data
+    if options.mirror:
+        if len(options.names) > 1:
+            raise InputError(f"--from is of one data set, not of {', '.join(options.names)}")
+        data_set = named(options.names[0])
+        with Terminal(sys.stderr):
+            data_set.fetch_from(directory, options.mirror, listener())
+        report_counts(data_set, data_set.status(directory))
+        return 0
     with Terminal(sys.stderr):
         for name in options.names:
             print(named(name).fetch(directory, listener()))

@@ -11,6 +11,10 @@ from cppcl.datasets.splits import UNSEEN_CLASSES, unseen_split
 from cppcl.datasets.zero_shot import ZeroShotSet
 from cppcl.report.tables import score_title
 from flows.configuration.load import load_experiment
+from flows.reproduction.config import PrintedRow, load_reproduction
+from flows.reproduction.runs import check_items
+from tasks.reporting.reproduction.protocols import protocol
+from tasks.reporting.reproduction.series import MeasuredItem, Series
 from tasks.stages.evaluate import open_test_set
 from tasks.stages.tune import best_options
 from tasks.workspace import Workspace
@@ -78,7 +82,7 @@ def brute_scores(similarity, relevant):
 
 
 @pytest.mark.parametrize(
-    ("experiment", "protocol", "target"),
+    ("experiment", "name", "target"),
     [
         ("sketchy-ext", "split_1", "labels"),
         ("sketchy-ext", "split_2", "labels"),
@@ -91,15 +95,15 @@ def brute_scores(similarity, relevant):
     ],
 )
 def test_a_protocol_runs_whole_and_scores_as_brute_force(
-    experiment, protocol, target, place, run_plain
+    experiment, name, target, place, run_plain
 ):
     whole = load_experiment(experiment, PIXELS)
-    kept = whole.protocols[protocol]
+    kept = whole.protocols[name]
     cosine = kept.model_copy(
         update={"methods": {"centred_cosine": kept.methods["centred_cosine"]}}
     )
-    chain = run_plain(whole.model_copy(update={"protocols": {protocol: cosine}}), place)
-    (evaluation,) = chain.record.scores[protocol]["centred_cosine"]
+    chain = run_plain(whole.model_copy(update={"protocols": {name: cosine}}), place)
+    (evaluation,) = chain.record.scores[name]["centred_cosine"]
     stored = place.store.open(evaluation)
     inputs = [stored.inputs[name] for name in ("codes", "split", "table")]
     test = open_test_set(place.store, *inputs, target)
@@ -118,12 +122,12 @@ def test_a_protocol_runs_whole_and_scores_as_brute_force(
         inside = test.gallery_classes == kind
         in_class = brute_scores((gallery @ code)[inside], (test.gallery_labels == label)[inside])
         of_query |= {f"{n}_in_class": v for n, v in in_class.items() if n.startswith("rank")}
-        for name, value in of_query.items():
-            expected.setdefault(name, []).append(value)
+        for score, value in of_query.items():
+            expected.setdefault(score, []).append(value)
     assert ("rank_1_in_class" in found) == (experiment == "sketchy-fine")
-    for name, value in found.items():
-        assert value == pytest.approx(np.mean(expected[name]), abs=1e-9), name
-        assert score_title(name) != f"{name} (%)"
+    for score, value in found.items():
+        assert value == pytest.approx(np.mean(expected[score]), abs=1e-9), score
+        assert score_title(score) != f"{score} (%)"
 
 
 @pytest.mark.parametrize("seen_images", [0, 0.5])
@@ -152,6 +156,64 @@ def test_unseen_classes_are_in_no_part_of_training_or_validation(seen_images, pl
         labels = np.array(table.column("labels", modality))[split.array(part)]
         assert set(labels) == {name.replace("_", " ") for name in SEEN}
         assert not set(labels) & unseen
+
+
+@pytest.fixture(scope="module")
+def beside(place, run_plain):
+    """Published rows beside ours; each number is what ours has, under this or that convention."""
+    overrides = [*PIXELS, "map_at=[200]", "unseen.methods={centred_cosine: {}}"]
+    experiment = load_experiment("quickdraw-ext", overrides)
+    protocols = {"unseen": experiment.protocols["unseen"]}
+    chain = run_plain(experiment.model_copy(update={"protocols": protocols}), place)
+    evaluations = chain.record.scores["unseen"]["centred_cosine"]
+    ours = place.store.open(evaluations[0]).json("scores.json")["scores"]
+    by_r = ours["map_at_200_R"]
+    printed = {
+        "same": {"map": ours["map"], "precision_at_200": 0.99, "map_at_200_R": by_r},
+        "unlike": {"map_at_200": by_r, "map_at_200_hits": by_r, "map_at_100_R": by_r},
+    }
+    series = [Series(name, about={"printed": row, "note": ""}) for name, row in printed.items()]
+    series.append(Series("Ours", evaluations, {"printed": {}, "note": ""}))
+    item = MeasuredItem("x", "protocol", "t", "a table", {}, series)
+    return protocol(place.store, item)["tables"]
+
+
+def test_published_rows_stand_beside_ours_under_their_own_conventions(beside):
+    whole, compared = beside
+    ours = dict(zip(whole.columns, [cell.value for cell in whole.rows[-1].cells], strict=True))
+    known = {name for name, value in ours.items() if value is not None}
+    assert known == {"mAP (%)", "P@200 (%)", "mAP@200 / R (%)"}
+    assert "mAP@200, divisor not stated (%)" in ours
+    assert "divided by R" in whole.caption
+    cells = {(row.title, row.cells[0].text): row.cells[2].text for row in compared.rows}
+    assert cells["same", "mAP"].endswith(", agrees")
+    assert cells["same", "mAP@200 / R"].endswith(", agrees")
+    assert cells["same", "P@200"].endswith(", lower")
+    for name in ("mAP@200, divisor not stated", "mAP@200 / hits"):
+        assert cells["unlike", name].startswith("not comparable: mAP@200 / R ")
+    assert cells["unlike", "mAP@100 / R"] == "–"
+
+
+@pytest.mark.parametrize("name", ["sketchy-ext", "tuberlin-ext", "quickdraw-ext"])
+def test_published_rows_of_every_protocol(name):
+    options = load_reproduction(name)
+    check_items(options.items, options.runs)
+    rows = options.items["category"].rows
+    assert len(rows) == 6 + (name != "quickdraw-ext")
+    assert "2503.14129" in options.items["category"].source
+    expected = {
+        "sketchy-ext": {"map_at_200": 0.527, "precision_at_200": 0.533},
+        "tuberlin-ext": {"map": 0.481, "precision_at_100": 0.532},
+        "quickdraw-ext": {"map": 0.170, "precision_at_200": 0.268},
+    }
+    assert rows["dinov2"].scores == expected[name]
+
+
+def test_a_printed_score_that_is_not_known_is_refused():
+    with pytest.raises(
+        ValueError, match="score 'map_at_200_min' is not known; give map, map_at_k"
+    ):
+        PrintedRow(title="x", scores={"map_at_200_min": 0.5})
 
 
 def test_a_generalised_gallery_holds_a_share_of_every_seen_class(place):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import ClassVar
+from urllib.parse import unquote, urlsplit
 
 from cppcl.datasets.files import file_sha256
 from cppcl.datasets.folder import of_one_modality
 from cppcl.datasets.published.adding import Added, add_files, alone, link_folder
+from cppcl.datasets.published.archives import is_archive
 from cppcl.datasets.published.download import DiskFullError
 from cppcl.datasets.published.layout import Contents, Part, first_paths, read_layout
 from cppcl.datasets.published.mirrors import Archive, Listener, obtain
@@ -137,6 +139,32 @@ class PublishedSet:
             raise DataUnavailableError("\n".join(self.how_to_get(status)))
         return status.home
 
+    def fetch_from(self, directory: Path, address: str, listener: Listener | None = None) -> Path:
+        """Download an archive from an address that the user knows, and add what it holds.
+
+        Raises
+        ------
+        DataUnavailableError
+            The address does not work.
+        InputError
+            The address names no file, or the archive is not of this data set.
+        """
+        file = PurePosixPath(unquote(urlsplit(address).path)).name
+        if urlsplit(address).scheme not in ("http", "https", "ftp") or not is_archive(file):
+            raise InputError(
+                f"{address!r} is no address of a ZIP or TAR archive; where its name does not end "
+                f"so, download it yourself and give cppcl data add {self.name} FILE"
+            )
+        home = self.home(directory)
+        listener = listener or Listener()
+        with alone(home):
+            archive = obtain(Archive(file, (address,)), home / DOWNLOADS, listener)
+            try:
+                add_files(archive, home, self.parts, listener=listener)
+            finally:
+                archive.unlink()
+        return home
+
     def add(
         self,
         directory: Path,
@@ -210,12 +238,14 @@ class PublishedSet:
         for archive, names in serves.items():
             size = f", about {archive.n_bytes / 1e6:,.0f} MB" if archive.n_bytes else ""
             remark = f"; {archive.remark}" if archive.remark else ""
-            lines.append(f"{archive.file} has {', '.join(names)}{size}{remark}:")
+            end = ":" if archive.addresses else "."
+            lines.append(f"{archive.file} has {', '.join(names)}{size}{remark}{end}")
             lines += [f"  {address}" for address in archive.addresses]
         lines += [
             f"About it: {self.page}",
             f"To put in place what you have: cppcl data add {self.name} ARCHIVE_OR_FOLDER, in any "
             "layout in which it is published; or use a folder as it is: --set root=FOLDER.",
+            f"To download it from a mirror: cppcl data get {self.name} --from ADDRESS.",
         ]
         return lines
 

@@ -407,3 +407,27 @@ def test_a_download_brings_only_what_is_missing(name, files, server, tmp_path):
     table = data_set.table(root)
     held = {(root / p).read_bytes() for p in table.column("paths", "sketch")}
     assert held <= set(mine.values())
+
+
+def test_a_mirror_is_given_by_its_address(server, tmp_path):
+    name, files = "quickdraw-ext", OFFICIAL["quickdraw-ext"]()
+    content = write_zip(tmp_path / "a.zip", files).read_bytes()
+    address = server.put("my%20copy.zip", Answer(content))
+    home = offline(name).fetch_from(tmp_path / "data", address, SILENT)
+    assert offline(name).status(tmp_path / "data").state == "complete"
+    assert all_files(home / ".downloads") == ["checksums.json"]
+    said = " ".join(offline(name).how_to_get(offline(name).status(tmp_path / "empty")))
+    assert f"cppcl data get {name} --from ADDRESS" in said
+    for wrong in ("a.zip", "http://host/file?id=7"):
+        with pytest.raises(InputError, match="is no address of a ZIP or TAR archive"):
+            offline(name).fetch_from(tmp_path / "data", wrong, SILENT)
+
+
+def test_counts_of_unseen_classes_that_differ_are_told(tmp_path):
+    root = write_folder(tmp_path, OFFICIAL["sketchy-ext"]())
+    found = " ".join(DATASETS["sketchy-ext"](root=root).findings(root))
+    assert (
+        "sketchy-ext-25: 24 sketches and 18 photos of its 25 unseen classes are here; "
+        "publications count 15,229 and 17,101."
+    ) in found
+    assert "sketchy-ext-21: no pictures of cabin, cow" in found
