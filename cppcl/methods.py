@@ -16,6 +16,7 @@ from cppcl.learning.composed_method import ComposedMethod
 from cppcl.learning.composition import COMPOSITION, read_composition
 from cppcl.learning.cprl import CPRL
 from cppcl.learning.estimator import check_option_names
+from cppcl.learning.paced_heads import PacedHeads
 from cppcl.modality import Modality
 from cppcl.plugin_modules import load_plugins
 from cppcl.validation import Labels, suggestion
@@ -175,7 +176,12 @@ class Method(Protocol):
         ...
 
 
-METHODS: dict[str, type[Method]] = {"cprl": CPRL, **BASELINES, "dsh": DSH}
+METHODS: dict[str, type[Method]] = {
+    "cprl": CPRL,
+    **BASELINES,
+    "dsh": DSH,
+    "paced_heads": PacedHeads,
+}
 """Classes with the interface of `Method`; what is registered is under its contract tests."""
 
 

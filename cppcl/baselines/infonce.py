@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.baselines.base import LinkedBaseline, linear_codes
-from cppcl.baselines.links import Labels, Links
+from cppcl.baselines.heads import HeadTraining
+from cppcl.baselines.links import Labels
 from cppcl.errors import InputError
 from cppcl.learning.learner import training_memory
 from cppcl.learning.preparation import Floating
-from cppcl.modality import MODALITIES, Modality
-from cppcl.optim.contrastive import contrastive_loss
-from cppcl.optim.devices import check_device, check_device_name, on_device, to_numpy
+from cppcl.modality import Modality
+from cppcl.optim.devices import check_device, check_device_name
 from cppcl.validation import check_number
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 COPIES_OF_WEIGHTS = 6
 """Weights, gradient, two moments of Adam, and room for a step."""
@@ -126,121 +123,12 @@ class InfoNCEHeads(LinkedBaseline):
     ) -> dict[str, NDArray[Any]]:
         check_device(self.device)
         linked = self._links(sketch_labels, image_labels, links)
-        scales = [
-            scale_of(F, f"{modality}_features")
-            for modality, F in zip(MODALITIES, (sketches, images), strict=True)
-        ]
-        features = [
-            on_device((F * scale).astype(np.float32), self.device)
-            for F, scale in zip((sketches, images), scales, strict=True)
-        ]
-        heads, losses = self._trained(features, linked)
-        if not np.isfinite(losses).all():
-            raise InputError(
-                f"training diverged in epoch {int(np.argmin(np.isfinite(losses)))} with "
-                f"learning_rate={self.learning_rate!r}, temperature={self.temperature!r} and "
-                f"weight_decay={self.weight_decay!r}; use a smaller learning rate"
-            )
-        self.history_ = {"loss": losses}
-        dtype = np.result_type(sketches, images)
-        arrays: dict[str, NDArray[Any]] = {}
-        for modality, (U, u, W), scale in zip(MODALITIES, heads, scales, strict=True):
-            arrays[f"{modality}_hidden"] = (to_numpy(U) * scale).astype(dtype)
-            arrays[f"{modality}_bias"] = to_numpy(u).astype(dtype)
-            arrays[f"{modality}_output"] = to_numpy(W).astype(dtype)
-        return arrays
-
-    def _trained(
-        self, features: list[Tensor], links: Links
-    ) -> tuple[list[list[Tensor]], NDArray[np.float64]]:
-        """Weights of both heads, and the loss of each epoch."""
-        import torch
-
-        rng = np.random.default_rng(self.seed)
-        first = [first_weights(F.shape[1], self.width, self.dimension, rng) for F in features]
-        if features[0].shape[1] == features[1].shape[1]:
-            first[1] = [weights.copy() for weights in first[0]]
-        heads = [
-            [on_device(weights, self.device).requires_grad_() for weights in head]
-            for head in first
-        ]
-        optimizer = torch.optim.AdamW(
-            [weights for head in heads for weights in head],
-            lr=self.learning_rate,
-            weight_decay=self.weight_decay,
-            fused=True,
-        )
-        drawn = torch.Generator(self.device).manual_seed(self.seed)
-        losses = np.zeros(self.epochs)
-        for epoch in range(self.epochs):
-            pairs = np.stack(links.draw_pairs(rng))
-            pairs = pairs[:, rng.permutation(pairs.shape[1])]
-            batches = np.array_split(pairs, -(-pairs.shape[1] // self.batch_size), axis=1)
-            for number, batch in enumerate(batches):
-                progress = (epoch + number / len(batches)) / self.epochs
-                rate = self.learning_rate * (1 + np.cos(np.pi * progress)) / 2
-                optimizer.param_groups[0]["lr"] = rate
-                sketches, images = (
-                    self._unit_codes(F[on_device(rows, self.device)], head, drawn)
-                    for F, rows, head in zip(features, batch, heads, strict=True)
-                )
-                positives = on_device(links_of_pairs(links, batch), self.device)
-                loss = contrastive_loss(sketches, images, positives, self.temperature)
-                optimizer.zero_grad()
-                torch.autograd.backward(loss)
-                optimizer.step()
-                losses[epoch] += float(loss.detach()) * batch.shape[1] / pairs.shape[1]
-        return [[weights.detach() for weights in head] for head in heads], losses
-
-    def _unit_codes(self, rows: Tensor, head: list[Tensor], drawn: Any) -> Tensor:
-        import torch
-
-        U, u, W = head
-        hidden = torch.relu(torch.addmm(u, rows, U))
-        if self.dropout:
-            kept = torch.rand(hidden.shape, generator=drawn, device=hidden.device) >= self.dropout
-            hidden = hidden * kept / (1 - self.dropout)
-        return torch.nn.functional.normalize(hidden @ W, dim=1)
+        training = HeadTraining(self, (sketches, images), linked)
+        training.run(self.epochs)
+        self.history_ = {"loss": np.array(training.losses)}
+        return training.learned()
 
     def _code(self, modality: Modality, prepared: Floating) -> Floating:
         U, u, W = (self._fitted(f"{modality}_{name}") for name in ("hidden", "bias", "output"))
         hidden = linear_codes(prepared, np.zeros(len(U)), U) + u.astype(prepared.dtype, copy=False)
         return linear_codes(np.maximum(hidden, 0), np.zeros(len(W)), W)
-
-
-def scale_of(features: Floating, name: str) -> float:
-    """Factor that gives prepared features (n, m) entries whose mean square is 1.
-
-    Raises
-    ------
-    InputError
-        If all are zero; `name` is what it calls them.
-    """
-    mean_square = float(np.mean(np.square(features, dtype=np.float64)))
-    if not mean_square:
-        raise InputError(
-            f"{name}: all {len(features)} rows are alike, so nothing tells samples apart; give "
-            "features that differ"
-        )
-    return 1 / float(np.sqrt(mean_square))
-
-
-def first_weights(
-    n_features: int, width: int, dimension: int, rng: np.random.Generator
-) -> list[NDArray[np.float32]]:
-    """Weights (m, width) and (width, dimension) of He et al. (ICCV 2015), and a bias of zeros."""
-    hidden = rng.normal(scale=(2 / n_features) ** 0.5, size=(n_features, width))
-    output = rng.normal(scale=width**-0.5, size=(width, dimension))
-    return [
-        hidden.astype(np.float32),
-        np.zeros(width, dtype=np.float32),
-        output.astype(np.float32),
-    ]
-
-
-def links_of_pairs(links: Links, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Links (b, b) of the sketches of pairs (2, b) with their images."""
-    sketches, images = pairs
-    weights = links.left[sketches] @ links.right[images].T
-    dense: NDArray[np.float32] = weights.toarray().astype(np.float32)
-    return dense

@@ -100,14 +100,18 @@ class Estimator:
             For an option that does not exist or is out of range; then none is changed.
         """
         changed = {name: value for name, value in options.items() if "__" not in name}
+        of_groups: dict[str, dict[str, Any]] = {}
         for name in options.keys() - changed.keys():
             group, _, option = name.partition("__")
             check_option_names(type(self).__name__, {group: None}, [*self.groups()])
             known = _kind(self.groups()[group]).option_names()
             check_option_names(group, {option.partition("__")[0]: None}, known)
-            inner = changed.get(group, getattr(self, group))
-            inner = inner if isinstance(inner, Mapping) else inner.get_params(deep=False)
-            changed[group] = {**inner, option: options[name]}
+            of_groups.setdefault(group, {})[option] = options[name]
+        for group, inner_options in of_groups.items():
+            given = changed.get(group, getattr(self, group))
+            made = self.groups()[group](**given) if isinstance(given, Mapping) else given
+            copy = type(made)(**made.get_params(deep=False))
+            changed[group] = copy.set_params(**inner_options)
         check_option_names(type(self).__name__, changed, self.option_names())
         checked = type(self)(**self.get_params(deep=False) | changed)
         for name in changed:

@@ -391,11 +391,14 @@ def group_model(group: type, *, owner: str = "", **defaults: Any) -> type[Option
         These defaults.
     """
     fields = constructor_fields(group)
+    own = f"{owner}{group.__name__}"
     for name, default in defaults.items():
         kind, field = fields[name]
+        if isinstance(default, Estimator):
+            kind = group_model(type(default), **default.get_params(deep=False), owner=own)
+            default = kind()
         fields[name] = (kind, Field(default, description=field.description))
-    name = f"{owner}{group.__name__}Options"
-    model = create_model(name, __base__=Options, __doc__=summary(group), **fields)
+    model = create_model(f"{own}Options", __base__=Options, __doc__=summary(group), **fields)
     model.owner = owner
     return model
 

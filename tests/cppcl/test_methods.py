@@ -13,9 +13,11 @@ from cppcl.methods import METHODS, make_method, method_class
 from cppcl.retrieval.metrics import evaluate
 
 FEW_ATOMS = {"n_atoms": 24, "n_rounds": 8, "alpha": 0.01}
+HEADS = {"width": 64, "dimension": 16, "epochs": 20, "batch_size": 16}
 QUICK = dict.fromkeys(("cprl", "jdl", "scdl", "cdl"), FEW_ATOMS) | {
     "dsh": {"function_weight": 10.0},  # instances, of which training has one sample each
-    "infonce_heads": {"width": 64, "dimension": 16, "epochs": 20, "batch_size": 16},
+    "infonce_heads": HEADS,
+    "paced_heads": HEADS | {"n_alternations": 1, "alternation_epochs": 5, "cprl": FEW_ATOMS},
 }
 DIRECT = ("raw_cosine", "centred_cosine")
 SUPERVISED = tuple(name for name in METHODS if name not in DIRECT)
@@ -316,7 +318,8 @@ def test_curricula_are_used_by_their_weight_and_a_gpu_by_the_device():
     assert not make("cprl", pacing={"mu": 0}).uses_curricula
     gpu = make("cprl", device="cuda", coding={"code_solver": "gradient"})
     assert [gpu.uses_gpu, make("cprl").uses_gpu] == [True, False]
-    assert [name for name in METHODS if make(name).uses_curricula] == ["cprl"]
+    using = [name for name in METHODS if make(name).uses_curricula]
+    assert using == ["cprl", "paced_heads"]
     assert [name for name in METHODS if not make(name).learns] == ["raw_cosine"]
     assert make("cprl", pacing={"curricula": "image"}).curriculum_modalities == ("image",)
     assert make("cprl", pacing={"curricula": "image", "mu": 0}).curriculum_modalities == ()

@@ -4,7 +4,7 @@ import torch
 from scipy import sparse
 
 from cppcl.baselines import InfoNCEHeads
-from cppcl.baselines.infonce import links_of_pairs
+from cppcl.baselines.heads import links_of_pairs
 from cppcl.baselines.links import class_links, given_links
 from cppcl.errors import InputError
 from cppcl.optim.contrastive import contrastive_loss
