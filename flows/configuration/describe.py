@@ -34,15 +34,17 @@ def all_options() -> dict[str, list[Row]]:
                 walk(nested, f"{below}.NAME" if get_origin(field.annotation) is dict else below)
 
     walk(Experiment, "")
-    titles = {model: title(model, ", ".join(where)) for model, where in places.items()}
-    uses = Counter(titles.values())
-    return {
-        f"{text} ({model.owner})" if model.owner and uses[text] > 1 else text: [
+    uses = Counter(place for where in places.values() for place in where)
+    sections: dict[str, list[Row]] = {}
+    for model, where in places.items():
+        text = title(model, ", ".join(where))
+        if model.owner and any(uses[place] > 1 for place in where):
+            text = f"{text} ({model.owner})"
+        sections[text] = [
             (name, default_of(field), meaning_of(field))
             for name, field in model.model_fields.items()
         ]
-        for model, text in titles.items()
-    }
+    return sections
 
 
 def options_of(experiment: Experiment) -> dict[str, list[Row]]:

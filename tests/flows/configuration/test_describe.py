@@ -40,17 +40,19 @@ def test_defaults_and_choices():
     cprl = "protocols.NAME.methods.NAME (method: cprl)"
     assert rows[cprl, "alpha"][0] == "0.003"
     assert rows[cprl, "pacing"][0] == "below"
-    pacing = "protocols.NAME.methods.NAME.pacing (CPRL)"
+    methods = "protocols.NAME.methods.NAME"
+    pacing = f"{methods}.pacing, {methods}.cprl.pacing (CPRL)"
     assert rows[pacing, "regularizer"][0] == "B"
     assert rows[pacing, "regularizer"][1].endswith("; one of B, A, none")
     assert rows[pacing, "gamma0"][0] == "null"
     # The same group of options in several methods is described once, unless defaults differ.
-    preparation = "protocols.NAME.methods.NAME.preparation"
+    preparation = f"{methods}.preparation"
     found = {place: row[0] for (place, name), row in rows.items() if name == "whiten"}
     assert found == {
         f"{preparation} (CPRL)": "true",
         f"{preparation} (DSH)": "false",
         preparation: "false",
+        f"{methods}.cprl.preparation": "false",
     }
     assert rows[f"{DATA} (name: folder)", "root"][0] == "required"
     assert rows["experiment", "compute"][0] == "below"
