@@ -226,9 +226,11 @@ def head_loss(
     targets: list[Tensor],
     reconstruction: float,
 ) -> Tensor:
-    r"""`cppcl.optim.contrastive.contrastive_loss` and the weighted distance of codes from targets, a mean over pairs.
+    r"""Contrastive loss and the weighted distance of codes from targets, a mean over pairs.
 
-    The distance is ``sum_p (v_p^2 |s_p - t_p|^2 + u_p^2 |i_p - r_p|^2) / 2b`` over the b pairs,
+    The first is `cppcl.optim.contrastive.contrastive_loss`.
+
+    The second is ``sum_p (v_p^2 |s_p - t_p|^2 + u_p^2 |i_p - r_p|^2) / 2b`` over the b pairs,
     times `reconstruction`.
 
     Parameters
