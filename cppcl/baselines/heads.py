@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,22 @@ from cppcl.validation import Floating
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cppcl.baselines.infonce import InfoNCEHeads
-
 Pair = tuple[NDArray[Any], NDArray[Any]]
 """Something of the sketches and of the images."""
+
+
+class HeadOptions(Protocol):
+    """Options that training goes by; `cppcl.baselines.infonce.InfoNCEHeads` describes them."""
+
+    width: int
+    dimension: int
+    temperature: float
+    learning_rate: float
+    batch_size: int
+    weight_decay: float
+    dropout: float
+    device: str
+    seed: int
 
 
 @dataclass
@@ -30,7 +42,7 @@ class HeadTraining:
 
     Parameters
     ----------
-    options : InfoNCEHeads
+    options : HeadOptions
         Widths, optimiser, device and seed.
     features : pair of (n_k, m_k) arrays
         Prepared features, sketches first; scaled here to a mean square of 1.
@@ -50,7 +62,7 @@ class HeadTraining:
         For features of which all rows are alike.
     """
 
-    options: InfoNCEHeads
+    options: HeadOptions
     features: tuple[Floating, Floating]
     links: Links
     heads: list[list[Tensor]] = field(init=False)
