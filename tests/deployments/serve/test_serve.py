@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cppcl.retrieval.settling import SLACK
 from tasks.model import Model
 from tests.deployments.serve.serving import encoded, saved
 
@@ -45,6 +46,28 @@ class TestSearching:
             for picture in (content, f"data:image/png;base64,{content}")
         ]
         assert answers[0] == answers[1] != []
+
+    def test_pictures_shown_before_keep_their_places(self, search_page, model):
+        sent = {"picture": encoded(sketches(model)[0].read_bytes())}
+
+        def asked(k: int, shown: list[int]) -> list[dict]:
+            return search_page.post("/api/search", json={**sent, "k": k, "shown": shown}).json()[
+                "matches"
+            ]
+
+        exact = asked(8, [])
+        rows, similar = ([match[name] for match in exact] for name in ("row", "similarity"))
+        assert [match["row"] for match in asked(4, rows[:4])] == rows[:4]
+        # What is far behind gives way; what falls behind the last place by little stays.
+        spread = SLACK * (similar[0] - similar[3])
+        for place in range(4):
+            for other in range(place + 1, 8):
+                shown = [rows[other] if at == place else 999 for at in range(4)]
+                stays = similar[other] >= similar[place] - spread
+                found = asked(4, shown)
+                assert (found[place]["row"] == rows[other]) == stays
+                assert [match["rank"] for match in found] == [1, 2, 3, 4]
+                assert len({match["row"] for match in found}) == 4
 
     def test_a_photographed_sketch_is_cleaned_as_the_command_does(
         self, search_page, model, tmp_path

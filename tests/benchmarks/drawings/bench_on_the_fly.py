@@ -1,0 +1,152 @@
+"""Drawings of emoji, stroke by stroke on the search page: how soon, how steadily, what is found.
+
+    cppcl serve emoji
+    python tests/benchmarks/drawings/bench_on_the_fly.py --address http://127.0.0.1:8766/
+
+Concepts are drawn from those that the first published split of `emoji` does not train on. Each
+stroke of the SVG is one of the mouse; the one at which 60 % of the ink is reached is parted there.
+Times count from the moment at which the mouse is lifted, and by the server from the head of the
+request. The load of the machine is printed beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "deployments"))
+
+from browsing import launched, opened
+
+from cppcl.datasets.emoji import Emoji
+from cppcl.datasets.splits import published_split
+from cppcl.pictures.svg_strokes import strokes_of_svg
+from cppcl.pictures.timed_sketch import TimedSketch
+
+SHARE = 0.6
+WITHIN = 10
+SIDE = 72
+"""Of the view box of the drawings."""
+SERVER_TIMES = """
+window.serverTimes = [];
+const plainFetch = window.fetch;
+window.fetch = async (...asked) => {
+  const response = await plainFetch(...asked);
+  if (String(asked[0]).endsWith("/api/search") && response.ok) {
+    response.clone().json().then(({ seconds }) => window.serverTimes.push(1000 * seconds));
+  }
+  return response;
+};
+"""
+# Milliseconds from the end of the next stroke until results are listed, and painted.
+WATCH = """() => {
+  const results = document.getElementById("results");
+  let lifted = 0;
+  document.addEventListener("pointerup", () => { lifted = performance.now(); },
+    { capture: true, once: true });
+  window.timed = new Promise((resolve) => {
+    new MutationObserver(async (_, observer) => {
+      if (!lifted || results.getAttribute("aria-busy") !== "false") return;
+      observer.disconnect();
+      const listed = performance.now() - lifted;
+      const images = [...document.querySelectorAll("#matches img")];
+      await Promise.all(images.map((image) => image.decode().catch(() => null)));
+      requestAnimationFrame(() => setTimeout(() =>
+        resolve([listed, performance.now() - lifted, latest.map(({ title }) => title)])));
+    }).observe(results, { attributeFilter: ["aria-busy"] });
+  });
+}"""
+
+
+def parted(sketch: TimedSketch) -> tuple[list[Any], int]:
+    """Strokes to draw, one of them parted where the share is reached, and how many come first."""
+    before = [*sketch.first(SHARE).strokes]
+    after = [*sketch.strokes[len(before) :]]
+    last, whole = before[-1], sketch.strokes[len(before) - 1]
+    # The last point of a parted stroke lies between two of its own.
+    if len(last) and not np.array_equal(last, whole):
+        after.insert(0, np.concatenate([last[-1:], whole[len(last) - 1 :]]))
+    return before + after, len(before)
+
+
+def draw(page: Any, stroke: Any, area: dict[str, float]) -> tuple[float, float, list[str]]:
+    """Draw one stroke with the mouse; milliseconds until results, and their titles."""
+    places = np.array([area["x"], area["y"]]) + stroke / SIDE * area["width"]
+    page.evaluate(WATCH)
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place)
+    page.mouse.up()
+    listed, painted, titles = page.evaluate("window.timed")
+    return listed, painted, titles
+
+
+def told(name: str, values: list[float]) -> str:
+    """Median and 95th percentile of milliseconds."""
+    middle, high = np.percentile(values, [50, 95])
+    return f"{name}: median {middle:.0f} ms, p95 {high:.0f} ms ({len(values)})"
+
+
+def main() -> None:
+    """Draw, and print what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--address", required=True, help="of the search page")
+    parser.add_argument("--n", type=int, default=60, help="drawings")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    listed, painted, served, kept, loads = [], [], [], [], []
+    early, late = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        root = Emoji().fetch(Path(folder))
+        table = Emoji().table(root)
+        test = published_split("emoji-instance-0", table).test_sketches
+        chosen = np.random.default_rng(options.seed).choice(test, options.n, replace=False)
+        rows = table.rows("sketch")[chosen]
+        drawings = [
+            (table.title(row), strokes_of_svg((root / table.paths[row]).read_text()))
+            for row in rows.tolist()
+        ]
+    with launched() as chromium, opened(chromium, "desktop") as page:
+        page.add_init_script(SERVER_TIMES)
+        page.goto(options.address)
+        page.wait_for_selector("#examples img")
+        for title, sketch in drawings:
+            if page.locator("#clear").is_enabled():
+                page.locator("#clear").click()
+                page.wait_for_selector("#results[aria-busy=false]")
+            area = page.locator("#canvas").bounding_box()
+            strokes, n_first = parted(sketch)
+            before: list[str] = []
+            for number, stroke in enumerate(strokes, start=1):
+                first, second, titles = draw(page, stroke, area)
+                listed.append(first)
+                painted.append(second)
+                if before:
+                    kept.append(np.mean([a == b for a, b in zip(before, titles, strict=False)]))
+                before = titles
+                if number == n_first:
+                    early.append(title in titles[:WITHIN])
+            late.append(title in before[:WITHIN])
+            loads.append(os.getloadavg()[0])
+        served = page.evaluate("window.serverTimes")
+    print(f"{len(drawings)} drawings, load {np.median(loads):.1f} on {os.cpu_count()} cores")
+    for name, values in (("listed", listed), ("painted", painted), ("server", served)):
+        print(told(name, values))
+    found = np.array(late)
+    print(
+        f"right picture within {WITHIN}: {100 * np.mean(early):.0f} % at {100 * SHARE:.0f} % of "
+        f"the ink, {100 * found.mean():.0f} % at the end; of those found at the end "
+        f"{100 * np.array(early)[found].mean():.0f} % at {100 * SHARE:.0f} %"
+    )
+    print(f"places that keep their picture from stroke to stroke: {100 * np.mean(kept):.0f} %")
+
+
+if __name__ == "__main__":
+    main()
