@@ -118,11 +118,6 @@ class TimedSketch:
             left -= length
         return TimedSketch(tuple(kept))
 
-    def without(self, numbers: Sequence[int]) -> TimedSketch:
-        """Leave out some strokes, of which at least one must stay."""
-        left_out = set(numbers)
-        return TimedSketch(tuple(s for n, s in enumerate(self.strokes) if n not in left_out))
-
     def svg(
         self,
         *,

@@ -13,7 +13,7 @@ let last = 0; // number of the latest search; answers to others are not shown
 let underWay = null;
 let fetching = 0; // pictures that are on their way to be searched by
 let latest = []; // matches that are shown
-let latestKind = null; // of the query that they answer
+let answered = null; // what they answer: the strokes, and all else that is asked
 let marks = { liked: new Set(), disliked: new Set() };
 let markedBase = null; // what the marks are about
 let lastKind = "[]"; // of query: another one is a step to go back from
@@ -60,6 +60,24 @@ function thumbnailOf(row) {
   return `${root}/pictures/${model.key}/image/${row}`;
 }
 
+/* What the drawing is now, to tell whether it grows. */
+function drawn() {
+  const { strokes, base } = drawing.state;
+  const rows = Object.values(marks).map((each) => [...each]);
+  return { strokes, base, rest: JSON.stringify([rows, model.name]) };
+}
+
+/* True if the drawing that was answered last is how this one began: pictures keep their places. */
+function hasGrown() {
+  const { strokes, base, rest } = drawn();
+  return (
+    answered !== null &&
+    answered.base === base &&
+    answered.rest === rest &&
+    answered.strokes.every((stroke, i) => stroke === strokes[i])
+  );
+}
+
 /* What to ask for, or null for nothing. */
 function query() {
   const { strokes, base } = drawing.state;
@@ -74,8 +92,7 @@ function query() {
     // Rows mean something in their own gallery alone; elsewhere it is a picture.
     if (base.rows.key === model.key) return { ...asked, ...base.rows };
   }
-  // What grows stroke by stroke keeps its pictures in their places.
-  const shown = latestKind === kindOfQuery() ? latest.map(({ row }) => row) : [];
+  const shown = hasGrown() ? latest.map(({ row }) => row) : [];
   return { ...asked, shown, picture: byId("seen").toDataURL("image/png") };
 }
 
@@ -123,7 +140,7 @@ async function search({ isLive = false } = {}) {
   const isLatest = () => number === last;
   if (!isLive) fail("");
   const asked = model && query();
-  const kind = model && kindOfQuery();
+  const asking = model && drawn();
   if (model && !isLive) rememberQuery();
   if (!asked) {
     showNothing();
@@ -137,7 +154,7 @@ async function search({ isLive = false } = {}) {
     const work = () => ask(asked, signal, isLatest, isLive);
     const found = await (isLive ? work() : noticingSlowness(work, isLatest));
     if (found && isLatest()) {
-      latestKind = kind;
+      answered = asking;
       await show(found, isLive);
     }
   } catch (error) {

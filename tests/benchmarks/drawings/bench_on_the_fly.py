@@ -3,8 +3,9 @@
     cppcl serve emoji
     python tests/benchmarks/drawings/bench_on_the_fly.py --address http://127.0.0.1:8766/
 
-Concepts are drawn from those that the first published split of `emoji` does not train on. Each
-stroke of the SVG is one of the mouse; the one at which 60 % of the ink is reached is parted there.
+Concepts are drawn from those that the first published split of `emoji` does not train on. Some are
+drawn by the mouse, a stroke of it for each of the SVG; the one at which 60 % of the ink is reached
+is parted there. Of all it is asked what is found at 60 % of the ink, and at the end.
 Times count from the moment at which the mouse is lifted, and by the server from the head of the
 request. The load of the machine is printed beside them.
 """
@@ -64,6 +65,14 @@ WATCH = """() => {
 }"""
 
 
+# Titles of what is found once strokes are there, too.
+ADD = """async (strokes) => {
+  drawing.set({ strokes: [...drawing.state.strokes, ...strokes.map(densified)], base: null });
+  await search();
+  return latest.map(({ title }) => title);
+}"""
+
+
 def parted(sketch: TimedSketch) -> tuple[list[Any], int]:
     """Strokes to draw, one of them parted where the share is reached, and how many come first."""
     before = [*sketch.first(SHARE).strokes]
@@ -73,6 +82,13 @@ def parted(sketch: TimedSketch) -> tuple[list[Any], int]:
     if len(last) and not np.array_equal(last, whole):
         after.insert(0, np.concatenate([last[-1:], whole[len(last) - 1 :]]))
     return before + after, len(before)
+
+
+def added(page: Any, strokes: list[Any]) -> list[str]:
+    """Add strokes to the drawing all at once; titles of what is shown for it then."""
+    points = [[{"x": x / SIDE, "y": y / SIDE, "p": 1} for x, y in s.tolist()] for s in strokes]
+    titles: list[str] = page.evaluate(ADD, points)
+    return titles
 
 
 def draw(page: Any, stroke: Any, area: dict[str, float]) -> tuple[float, float, list[str]]:
@@ -98,7 +114,8 @@ def main() -> None:
     """Draw, and print what was measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--address", required=True, help="of the search page")
-    parser.add_argument("--n", type=int, default=60, help="drawings")
+    parser.add_argument("--n", type=int, default=120, help="drawings")
+    parser.add_argument("--timed", type=int, default=12, help="of them drawn with the mouse")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     listed, painted, served, kept, loads = [], [], [], [], []
@@ -117,34 +134,34 @@ def main() -> None:
         page.add_init_script(SERVER_TIMES)
         page.goto(options.address)
         page.wait_for_selector("#examples img")
-        for title, sketch in drawings:
-            if page.locator("#clear").is_enabled():
-                page.locator("#clear").click()
-                page.wait_for_selector("#results[aria-busy=false]")
+        for _, sketch in drawings[: options.timed]:
+            page.evaluate("drawing.clear()")
+            page.wait_for_selector("#results[aria-busy=false]")
             area = page.locator("#canvas").bounding_box()
-            strokes, n_first = parted(sketch)
             before: list[str] = []
-            for number, stroke in enumerate(strokes, start=1):
+            for stroke in parted(sketch)[0]:
                 first, second, titles = draw(page, stroke, area)
                 listed.append(first)
                 painted.append(second)
                 if before:
                     kept.append(np.mean([a == b for a, b in zip(before, titles, strict=False)]))
                 before = titles
-                if number == n_first:
-                    early.append(title in titles[:WITHIN])
-            late.append(title in before[:WITHIN])
             loads.append(os.getloadavg()[0])
         served = page.evaluate("window.serverTimes")
-    print(f"{len(drawings)} drawings, load {np.median(loads):.1f} on {os.cpu_count()} cores")
+        for title, sketch in drawings:
+            page.evaluate("drawing.clear()")
+            strokes, n_first = parted(sketch)
+            early.append(title in added(page, strokes[:n_first])[:WITHIN])
+            late.append(title in added(page, strokes[n_first:])[:WITHIN])
+    load = f"load {np.median(loads):.1f} on {os.cpu_count()} cores"
+    print(f"{options.timed} drawings by the mouse, {load}")
     for name, values in (("listed", listed), ("painted", painted), ("server", served)):
         print(told(name, values))
-    found = np.array(late)
-    print(
-        f"right picture within {WITHIN}: {100 * np.mean(early):.0f} % at {100 * SHARE:.0f} % of "
-        f"the ink, {100 * found.mean():.0f} % at the end; of those found at the end "
-        f"{100 * np.array(early)[found].mean():.0f} % at {100 * SHARE:.0f} %"
-    )
+    found, n = np.array(late), len(drawings)
+    shares = [np.mean(early), found.mean(), np.array(early)[found].mean()]
+    at, end, of_found = (f"{100 * share:.0f} %" for share in shares)
+    print(f"{n} drawings, right picture within {WITHIN}: {at} at {100 * SHARE:.0f} % of the ink")
+    print(f"{end} at the end; of those found at the end {of_found} were found before")
     print(f"places that keep their picture from stroke to stroke: {100 * np.mean(kept):.0f} %")
 
 
