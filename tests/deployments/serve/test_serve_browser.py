@@ -77,7 +77,10 @@ def circle(x: float, y: float, radius: float) -> list[Point]:
 
 
 def searched(page: Any, act: Callable[[], None]) -> dict[str, Any]:
-    """Do something that searches; what the page sent last, and was answered."""
+    """Do something that searches; what the page sent last, what it showed then, and the answer.
+
+    What it showed depends on whether half a stroke was searched by, too.
+    """
     answered: list[Any] = []
     page.on("response", heard := lambda response: answered.append(response))
     with page.expect_response("**/api/search"):
@@ -86,7 +89,8 @@ def searched(page: Any, act: Callable[[], None]) -> dict[str, Any]:
     page.remove_listener("response", heard)
     response = [one for one in answered if one.url.endswith("/api/search")][-1]
     assert response.status == 200
-    return {"sent": response.request.post_data_json, "answer": response.json()}
+    sent = response.request.post_data_json
+    return {"shown": sent.pop("shown", []), "sent": sent, "answer": response.json()}
 
 
 def seen(page: Any) -> np.ndarray:
@@ -135,9 +139,12 @@ def test_undo_clear_and_eraser(page):
     assert undo.is_disabled()
     assert clear.is_disabled()
     first = searched(page, lambda: draw(page, circle(0.4, 0.4, 0.2)))
-    searched(page, lambda: draw(page, [(0.1, 0.1), (0.9, 0.9)]))
+    rows = [match["row"] for match in first["answer"]["matches"]]
+    second = searched(page, lambda: draw(page, [(0.1, 0.1), (0.9, 0.9)]))
+    assert set(second["shown"]) & set(rows), "a drawing that grows keeps its pictures in places"
     again = searched(page, undo.click)
     assert again["sent"] == first["sent"]
+    assert again["shown"] == [], "one that is taken back does not"
     page.locator("#eraser").click()
     assert page.locator("#eraser").get_attribute("aria-pressed") == "true"
     parted = searched(page, lambda: draw(page, [(0.2, 0.3), (0.2, 0.5)]))
