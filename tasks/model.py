@@ -19,6 +19,7 @@ from tasks.drawings import Drawings, drawings_of
 from tasks.lineage import Lineage
 from tasks.samples import Pictures, gallery_rows, open_pictures
 from tasks.stages.train import open_method
+from tasks.words import NO_WORDS, Words, code_with_words, named_rows
 from tasks.workers.extractors import ExtractorSpec, extractor_of
 from tasks.workspace import Workspace
 
@@ -54,7 +55,9 @@ class Model:
         self._image_features = store.open(self.lineage.encoded["image"])
         self.pictures: Pictures = open_pictures(store, self._image_features.inputs["table"])
 
-    def search(self, picture: Path, k: int, *, photograph: bool = False) -> list[Match]:
+    def search(
+        self, picture: Path, k: int, *, photograph: bool = False, words: Words = NO_WORDS
+    ) -> list[Match]:
         """Pictures of the gallery nearest to a sketch, best first.
 
         Parameters
@@ -65,6 +68,9 @@ class Model:
             Number of pictures.
         photograph : bool
             True for a photograph of a sketch on paper: see `cppcl.pictures.photographs`.
+        words : Words
+            Added to the sketch where the encoder knows words; else only pictures whose names
+            have them are searched.
 
         Raises
         ------
@@ -72,7 +78,8 @@ class Model:
             If the file is no picture, one of one colour, or a photograph without strokes.
         InputError
             If ``k`` is not positive, the model is of features without pictures, the sketch has
-            an all-zero code, or the gallery holds no picture that could be read.
+            an all-zero code, no picture has the words in its name, or the gallery holds no
+            picture that could be read.
 
         Notes
         -----
@@ -92,6 +99,14 @@ class Model:
                 f"picture is nearer than another; draw more, or train anew{hint and f': {hint}'}"
             )
         rows, codes, metric = self._gallery
+        if words and extractor.takes_words:
+            code = code_with_words(code[0], words, extractor, self.method, metric)[None]
+        elif words:
+            table = self.pictures.table
+            at = table.rows("image")[rows]
+            titles, labels = [table.title(row) for row in at], [table.labels[row] for row in at]
+            named = named_rows(words, titles, labels)
+            rows, codes = rows[named], codes[named]
         found, similarity = nearest(code, codes, k, metric=metric)
         ranked = zip(found[0], similarity[0], strict=True)
         return [

@@ -74,6 +74,8 @@ class Extractor(Protocol):
         place of `fit`, and describes each modality by a `branch` of its own.
     takes_pictures : bool
         False for one that takes rows of numbers, as a data set without pictures has them.
+    takes_words : bool
+        True if `describe_words` gives rows that can be compared with those of pictures.
     zero_rows_hint : str
         What a user may change where many rows are all zero; empty where nothing is known.
     """
@@ -102,6 +104,11 @@ class Extractor(Protocol):
 
     @property
     def cross_modal(self) -> bool:
+        """See above."""
+        ...
+
+    @property
+    def takes_words(self) -> bool:
         """See above."""
         ...
 
@@ -181,6 +188,10 @@ class Extractor(Protocol):
         """
         ...
 
+    def describe_words(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Features of n texts, (n, m) float32, where ``takes_words`` is true."""
+        ...
+
     def explain(self, picture: Picture) -> list[Layer]:
         """What it sees of a picture, for a person to look at, beside the vector.
 
@@ -219,6 +230,23 @@ class BaseExtractor:
     takes_pictures: ClassVar[bool] = True
     cross_modal: ClassVar[bool] = False
     libraries: ClassVar[int] = 320 * MIB
+
+    @property
+    def takes_words(self) -> bool:
+        """True if words can be compared with pictures; here not."""
+        return False
+
+    def describe_words(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Refuse: it describes pictures alone.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        raise InputError(
+            f"{type(self).__name__} knows no words; use features of 'open_clip', whose encoders do"
+        )
 
     @property
     def zero_rows_hint(self) -> str:

@@ -14,6 +14,7 @@ from cppcl.errors import InputError
 from deployments.commands.arguments import add_method, add_workspace, with_method
 from deployments.terminal import Terminal
 from tasks.progress import listening
+from tasks.words import WEIGHT, Words
 from tasks.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -43,6 +44,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the sketch is a photograph of paper: remove light, shadow and ruled lines first",
     )
     parser.add_argument(
+        "--text",
+        default="",
+        help="words beside the sketch, added to it where the model's encoder knows words; else "
+        "only pictures with these words in their names are searched",
+    )
+    parser.add_argument(
+        "--text-weight",
+        type=float,
+        default=WEIGHT,
+        help=f"weight of the words where they are added, that of the sketch being 1 "
+        f"(default {WEIGHT:g})",
+    )
+    parser.add_argument(
         "--json",
         action="store_true",
         help="print one JSON document: a list of pictures, or of several sketches, or a folder, "
@@ -58,12 +72,15 @@ def run(options: Namespace) -> int:
     reference = workspace.find_model(with_method(options.model, options.method))
     files = sketch_files(options.sketches)
     model = Model(workspace, reference)
+    words = Words(options.text, options.text_weight)
     several = len(files) > 1 or options.sketches[0].is_dir()
     answers: dict[str, list[Match]] = {}
     for file in files:
         try:
             with listening(on_message=partial(print, file=sys.stderr)):
-                answers[str(file)] = model.search(file, options.k, photograph=options.photo)
+                answers[str(file)] = model.search(
+                    file, options.k, photograph=options.photo, words=words
+                )
         except InputError as error:
             # What is wrong with one of several is no reason to leave out the others.
             if not several or (file == files[-1] and not answers):

@@ -14,6 +14,7 @@ from deployments.serve import interface as out
 from deployments.serve.live import Live
 from deployments.serve.served_model import NO_MARKS, Found, Marks, ServedModel
 from deployments.serve.uploads import decode_base64, decode_photo, decode_upload
+from tasks.words import Words
 
 
 class ChangedError(InputError):
@@ -35,21 +36,22 @@ def answered(live: Live, body: bytes) -> out.Answer:
     model = live.get(query.model)
     if query.key is not None and query.key != model.reference.key:
         raise ChangedError(f"{model.name} was trained or indexed anew meanwhile; search again")
+    words = Words(query.text, query.text_weight)
     marks = Marks(tuple(query.liked), tuple(query.disliked))
     # What falls a little behind the last place may keep its own.
     k = 2 * query.k if query.shown else query.k
     if query.picture is not None:
         read = decode_photo if query.photo else decode_upload
         picture = read(decode_base64(query.picture), longest_side=model.longest_side)
-        found = model.by_picture(picture, k, marks)
+        found = model.by_picture(picture, k, marks, words)
     elif query.example is not None:
-        found = model.by_example(query.example, k, marks)
+        found = model.by_example(query.example, k, marks, words)
     else:
-        found = model.like(query.image or 0, k, marks)
+        found = model.like(query.image or 0, k, marks, words)
     return answer_of(
         model,
         found,
-        by_sketch=query.image is None and marks == NO_MARKS,
+        by_sketch=query.image is None and marks == NO_MARKS and not words,
         shown=query.shown,
         k=query.k,
     )
@@ -101,6 +103,7 @@ def describe_model(model: ServedModel) -> out.ModelOut:
         key=key,
         n_pictures=model.n_pictures,
         licence=model.licence,
+        takes_words=model.takes_words,
         look=out.LookOut(**vars(model.look)),
         closeness=out.ClosenessOut(
             threshold=found.threshold,

@@ -6,8 +6,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from tasks.words import WEIGHT
+
 MOST_MATCHES = 100
 MOST_MARKS = 50
+MOST_LETTERS = 200
 
 
 def _whole(value: Any) -> Any:
@@ -42,6 +45,18 @@ class Query(BaseModel):
     )
     disliked: list[Row] = Field(
         [], max_length=MOST_MARKS, description="rows of pictures, for less like them"
+    )
+    text: str = Field(
+        "",
+        max_length=MOST_LETTERS,
+        description="words, added to the query by models that know words; of others, only "
+        "pictures with these words in their names are searched",
+    )
+    text_weight: float = Field(
+        WEIGHT,
+        ge=0,
+        le=100,
+        description="weight of the words where they are added, that of the query being 1",
     )
     key: str | None = Field(
         None, description="of an earlier answer: refused if rows are of another gallery by now"
@@ -134,6 +149,7 @@ class ModelOut(BaseModel):
     key: str
     n_pictures: int
     licence: str = Field(description="of the pictures; empty where none is known")
+    takes_words: bool = Field(description="whether words are added to a query, or filter by name")
     look: LookOut
     closeness: ClosenessOut
     examples: list[ExampleOut]

@@ -17,6 +17,7 @@ from cppcl.errors import InputError
 from cppcl.modality import Modality
 from cppcl.pictures.decoding import Picture
 from cppcl.pictures.form import Form
+from cppcl.retrieval.exact import nearest
 from cppcl.retrieval.feedback import moved_query
 from cppcl.retrieval.gallery import Gallery
 from deployments.serve.closeness import Closeness, closeness_of
@@ -26,6 +27,7 @@ from tasks.collection_map import codes_of_training
 from tasks.drawings import Drawings, drawings_of
 from tasks.model import Model
 from tasks.samples import gallery_rows, open_pictures, open_split, targets, usable_rows
+from tasks.words import NO_WORDS, Words, code_with_words, named_rows
 from tasks.workers.extractors import extractor_of
 from tasks.workspace import Workspace
 
@@ -178,6 +180,11 @@ class ServedModel:
         return len(self._rows)
 
     @property
+    def takes_words(self) -> bool:
+        """True if words are added to a query; else they say which pictures are searched."""
+        return self._extractor.takes_words
+
+    @property
     def look(self) -> Form:
         """Of the sketches that it learned from."""
         return self.drawings.form
@@ -192,16 +199,20 @@ class ServedModel:
         table, at = self._sketch_table, self._sketch_rows[row]
         return Shown(table.title(at), table.labels[at], table.paths[at])
 
-    def by_picture(self, picture: Picture, k: int, marks: Marks = NO_MARKS) -> list[Found]:
+    def by_picture(
+        self, picture: Picture, k: int, marks: Marks = NO_MARKS, words: Words = NO_WORDS
+    ) -> list[Found]:
         """Nearest pictures to a sketch, best first; none where its code is all zero."""
         pictures = self.drawings.pictures(picture)
         # Neither extractors nor learners promise to be used by several threads at once.
         with self._lock:
             features = self._extractor.transform(pictures).mean(axis=0, keepdims=True)
             code = self._method.encode_sketches(features)[0]
-        return self._nearest(code, k, marks)
+        return self._nearest(code, k, marks, words=words)
 
-    def by_example(self, row: int, k: int, marks: Marks = NO_MARKS) -> list[Found]:
+    def by_example(
+        self, row: int, k: int, marks: Marks = NO_MARKS, words: Words = NO_WORDS
+    ) -> list[Found]:
         """Nearest pictures to one of `examples`, by the code that is stored.
 
         Raises
@@ -211,9 +222,11 @@ class ServedModel:
         """
         if row not in self._example_codes:
             raise InputError(f"example={row} is none of the example sketches of {self.name}")
-        return self._nearest(self._example_codes[row], k, marks)
+        return self._nearest(self._example_codes[row], k, marks, words=words)
 
-    def like(self, row: int, k: int, marks: Marks = NO_MARKS) -> list[Found]:
+    def like(
+        self, row: int, k: int, marks: Marks = NO_MARKS, words: Words = NO_WORDS
+    ) -> list[Found]:
         """Nearest pictures to one of the gallery, without itself.
 
         Raises
@@ -222,7 +235,7 @@ class ServedModel:
             There is no picture in this row.
         """
         code = self._codes_of("image", [row])[0]
-        return self._nearest(code, k, marks, without=(row,))
+        return self._nearest(code, k, marks, without=(row,), words=words)
 
     def _codes_of(self, what: str, rows: Sequence[int]) -> NDArray[np.floating]:
         """Codes of pictures; `what` is the field that asks for them."""
@@ -238,6 +251,7 @@ class ServedModel:
         k: int,
         marks: Marks,
         without: Sequence[int] = (),
+        words: Words = NO_WORDS,
     ) -> list[Found]:
         if marks != NO_MARKS:
             liked, disliked = (
@@ -247,7 +261,21 @@ class ServedModel:
         if not code.any():
             return []
         left_out = {*marks.disliked, *without}
-        (places,), (similarities,) = self._gallery.nearest(code[None], k + len(left_out))
+        n, metric = k + len(left_out), self._gallery.metric
+        if words and not self.takes_words:
+            titles, labels = (
+                [each[row] for row in self._rows] for each in (self.titles, self.labels)
+            )
+            named = named_rows(words, titles, labels)
+            (among,), (similarities,) = nearest(
+                code[None], self._gallery.codes[named], n, metric=metric
+            )
+            places = named[among]
+        else:
+            if words:
+                with self._lock:
+                    code = code_with_words(code, words, self._extractor, self._method, metric)
+            (places,), (similarities,) = self._gallery.nearest(code[None], n)
         found = [
             Found(int(self._rows[place]), float(similarity))
             for place, similarity in zip(places, similarities, strict=True)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cppcl.errors import InputError
 from cppcl.features.networks.cnn import Cnn
 from cppcl.features.networks.encoders import Pooling
 from cppcl.features.networks.input import Framing
 from cppcl.features.networks.loading import NetworkNode, find_node
+from cppcl.features.networks.text_towers import words_of_clip
 from cppcl.validation import check_choice, check_number
 
 
@@ -94,6 +99,30 @@ class OpenClipEncoder(Cnn):
         super().__post_init__()
         if self.tag is not None and not (isinstance(self.tag, str) and self.tag):
             raise InputError(f"option tag={self.tag!r} must be the name of published weights")
+
+    @property
+    def takes_words(self) -> bool:
+        """True unless features are of a node within the tower, or reduced."""
+        return self._target.node is None and self.n_components is None
+
+    def describe_words(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Codes of texts by the model's text tower, (n, dimension) float32, on the CPU.
+
+        Raises
+        ------
+        DataUnavailableError
+            The weights, or what the model divides words by, are not on this machine.
+        InputError
+            The weights have no text tower, or features are of a node or reduced.
+        """
+        if not self.takes_words:
+            raise InputError(
+                "option node or n_components: words are described in the space of the whole "
+                "image tower; leave both out"
+            )
+        path = self._weights_path
+        assert path is not None
+        return words_of_clip(self.network, self.tag, path, texts)
 
     @property
     def _target(self) -> NetworkNode:

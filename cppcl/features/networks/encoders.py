@@ -65,7 +65,7 @@ def build_encoder(
         raise InputError(
             f"option network={network!r}: {kind} has no model {name!r}{suggestion(name, known)}"
         )
-    with torch.random.fork_rng(devices=[]), _quiet():
+    with torch.random.fork_rng(devices=[]), quiet():
         if kind == "timm":
             sized = {} if side is None else {"img_size": side}
             try:
@@ -177,7 +177,7 @@ def cached_weights(network: str, tag: str | None = None) -> Path:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep warnings out of the log: that there are no weights yet, above all."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)

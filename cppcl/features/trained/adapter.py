@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -50,8 +50,8 @@ class Adapter(LearnedByPasses):
     features : str
         Extractor whose features are adapted, or a combination (``cnn+cnn_lite1+hog``); one that
         learns nothing. Vectors of the parts are treated each for itself.
-    options : mapping
-        Its options.
+    options : mapping or None
+        Its options, where they are not the usual ones.
     image_options : mapping or None
         Those for images, where they differ, such as contours of `line_hog`.
     power : float
@@ -86,7 +86,7 @@ class Adapter(LearnedByPasses):
     """Makes an extractor by its name and options; the registry says how."""
 
     features: str = "cnn"
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] | None = None
     image_options: Mapping[str, Any] | None = None
     power: float = 0.5
     shared: bool = True
@@ -102,7 +102,7 @@ class Adapter(LearnedByPasses):
     def __post_init__(self) -> None:
         for option in ("options", "image_options"):
             given = getattr(self, option)
-            if not isinstance(given, Mapping) and (given is not None or option == "options"):
+            if not isinstance(given, Mapping | None):
                 raise InputError(f"option {option}={given!r} must be options by name")
         check_number("option power", self.power, above=0, most=1)
         check_flag("option shared", self.shared)
@@ -124,7 +124,7 @@ class Adapter(LearnedByPasses):
 
     def _make_base(self, modality: Modality) -> Extractor:
         own = self.options if modality == "sketch" else self.image_options
-        return type(self).make(self.features, self.options if own is None else own)
+        return type(self).make(self.features, (self.options if own is None else own) or {})
 
     def _base(self, modality: Modality) -> Extractor:
         if modality not in self._built:

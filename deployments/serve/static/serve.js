@@ -84,6 +84,8 @@ function query() {
   drawing.render(byId("seen"));
   if (drawing.isEmpty && !drawing.current) return null;
   const asked = { model: model.name };
+  const text = byId("words").value.trim();
+  if (text) asked.text = text;
   for (const [kind, rows] of Object.entries(marks)) {
     if (rows.size) Object.assign(asked, { [kind]: [...rows], key: model.key });
   }
@@ -366,6 +368,9 @@ function choose(name) {
   showExamples();
   showFavourites();
   byId("about-close").textContent = aboutClose(model.closeness);
+  byId("about-words").textContent = model.takes_words
+    ? "They are added to the drawing."
+    : "Only pictures with them in their names are shown: this model knows no words.";
 }
 
 function showExamples() {
@@ -422,6 +427,11 @@ for (const id of ["file", "camera"]) {
   });
 }
 byId("photo").addEventListener("change", () => search());
+byId("words").addEventListener("input", () => {
+  clearTimeout(timer);
+  timer = setTimeout(search, 2 * PAUSE);
+  settle();
+});
 byId("model").addEventListener("change", (event) => {
   choose(event.target.value);
   marks = { liked: new Set(), disliked: new Set() };

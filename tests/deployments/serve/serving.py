@@ -63,12 +63,14 @@ def extract_shapes(
     return table, splits, features
 
 
-def train_shapes(place: Workspace, root: Path, *, name: str = "shapes") -> Reference:
+def train_shapes(
+    place: Workspace, root: Path, *, name: str = "shapes", **described: Any
+) -> Reference:
     """Store and record what a run on class folders leaves; returns the codes' reference."""
     from tasks.stages.encode import encode_features
     from tasks.stages.train import train_method, training_recipe
 
-    table, (split,), features = extract_shapes(place, root)
+    table, (split,), features = extract_shapes(place, root, **described)
     recipe = training_recipe(
         table=table,
         split=split,

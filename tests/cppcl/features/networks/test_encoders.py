@@ -232,3 +232,40 @@ def test_a_network_without_a_class_token_has_none(picture):
     extractor = make_extractor("timm", {"network": "test_resnet", "pooling": "token"})
     with pytest.raises(InputError, match="pooling='token': ResNet has no class token"):
         _ = extractor.dimension
+
+
+def test_words_are_as_the_text_tower_has_them(models, options, folder, monkeypatch, tmp_path):
+    import open_clip
+
+    texts = ["a red car", "fish"]
+    extractor = make_extractor("open_clip", options["open_clip"])
+    with torch.inference_mode():
+        expected = models["open_clip"].encode_text(open_clip.get_tokenizer(CLIP)(texts))
+    found = extractor.describe_words(texts)
+    assert found.shape == (2, extractor.dimension)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    tower = saved(models["open_clip"].visual, tmp_path / "tower.pth")
+    alone = make_extractor("open_clip", options["open_clip"] | {"weights": tower})
+    with pytest.raises(InputError, match=r"tower\.pth' holds no text tower of tiny-clip"):
+        alone.describe_words(texts)
+
+    def missing(name):
+        raise OSError("no such file")
+
+    monkeypatch.setattr(open_clip, "get_tokenizer", missing)
+    other = saved(models["open_clip"], tmp_path / "whole.pth")
+    lacking = make_extractor("open_clip", options["open_clip"] | {"weights": other})
+    with pytest.raises(DataUnavailableError, match="divides words by is not on this machine"):
+        lacking.describe_words(texts)
+
+
+def test_only_whole_towers_take_words(options):
+    assert make_extractor("open_clip", options["open_clip"]).takes_words
+    within = make_extractor("open_clip", options["open_clip"] | {"node": "ln_post"})
+    for extractor, words in (
+        (within, "leave both out"),
+        (make_extractor("hog"), "knows no words"),
+    ):
+        assert not extractor.takes_words
+        with pytest.raises(InputError, match=words):
+            extractor.describe_words(["fish"])

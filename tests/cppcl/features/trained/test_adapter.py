@@ -156,7 +156,7 @@ def test_frozen_features_are_computed_once():
         ({"features": "lks"}, "features='lks' learns from pictures itself"),
         ({"features": "precomputed", "options": {"length": 3}}, "takes no pictures"),
         ({"features": "hgo"}, "'hgo'"),
-        ({"options": None}, "option options=None"),
+        ({"options": 3}, "option options=3"),
         ({"image_options": 3}, "option image_options=3"),
         ({"objective": "softmax"}, "option objective"),
         ({"power": 0}, "option power"),
