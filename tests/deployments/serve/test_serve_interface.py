@@ -31,6 +31,7 @@ SEARCH = "/api/search"
 # Which names and rows there are, and what is a picture, no description can say.
 UNKNOWN = (
     r"model='.*' must be one of shapes|.* as base64 .*|the picture is none of PNG, .*|"
+    r"(?s:no picture has .* in its name, .*)|"
     r"(image|liked|disliked)=\d+ is no picture of .*|.*row \d+ is both .*|"
     r"example=\d+ is none of the example sketches .*"
 )
