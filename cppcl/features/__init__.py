@@ -48,6 +48,7 @@ from cppcl.features.trained.san import SketchANet
 from cppcl.features.trained.san_triplet import SketchANetTriplet
 from cppcl.features.trained.shape3d import Shape3D
 from cppcl.features.trained.siamese import Siamese
+from cppcl.features.trained.tuned import TunedTransformer
 from cppcl.plugin_modules import load_plugins
 from cppcl.validation import suggestion
 
@@ -93,6 +94,7 @@ EXTRACTORS: dict[str, type[Extractor]] = {
         StrokeLength,
         StructureTensor,
         StructureTensorWords,
+        TunedTransformer,
     )
 }
 """Every extractor by its name."""

@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,26 +15,25 @@ from cppcl.errors import InputError
 from cppcl.features.base import Extractor, Memory, Picture
 from cppcl.features.combination import WEIGHTS, CombinedExtractor
 from cppcl.features.layers import Layer
+from cppcl.features.trained.comparisons import LearnedByComparison
 from cppcl.features.trained.kept_rows import MOST_BYTES, KeptRows
-from cppcl.features.trained.passes import COPIES_OF_WEIGHTS, LearnedByPasses
+from cppcl.features.trained.passes import COPIES_OF_WEIGHTS
 from cppcl.features.trained.sampling import Rows
 from cppcl.modality import MODALITIES, Modality
-from cppcl.validation import check_choice, check_flag, check_number
+from cppcl.validation import check_flag, check_number
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from cppcl.features.trained.lesson import Lesson, Views
 
-Objective = Literal["infonce", "triplet"]
-"""What a batch costs."""
 HEAD = "head"
 ROWS = KeptRows()
 """Frozen features of this process."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adapter(LearnedByPasses):
+class Adapter(LearnedByComparison):
     r"""Frozen features, and what a small residual head adds to them.
 
     With x the features of a picture, signed powers of their values, of unit length, less the mean
@@ -58,14 +57,8 @@ class Adapter(LearnedByPasses):
         Exponent of the values of the features, whose signs stay.
     shared : bool
         True for one head, false for one a modality; these begin equal.
-    objective : {'infonce', 'triplet'}
-        'infonce': cross-entropy of the similarities within a batch of pairs, over `temperature`;
-        those of a class are all right. 'triplet': a sketch is nearer to an image of its class than
-        to one of another by `margin`, in squared distances of unit codes.
     width : int
         Hidden units.
-    temperature, margin : float
-        See `objective`.
     dropout : float
         Share of the features, and half as large a share of the hidden units, that a step leaves
         out, below 1.
@@ -76,8 +69,8 @@ class Adapter(LearnedByPasses):
     Notes
     -----
     Residual heads on frozen features: Gao et al., "CLIP-Adapter", IJCV 2024; there the share of
-    the head is fixed, here `keep` bounds it. Several right answers in a batch: Khosla et al.,
-    "Supervised contrastive learning", NeurIPS 2020. The rest is ours.
+    the head is fixed, here `keep` bounds it. Options that are not named are those of
+    `LearnedByComparison` and `LearnedByPasses`.
     """
 
     name: ClassVar[str] = "adapter"
@@ -90,10 +83,7 @@ class Adapter(LearnedByPasses):
     image_options: Mapping[str, Any] | None = None
     power: float = 0.5
     shared: bool = True
-    objective: Objective = "infonce"
     width: int = 256
-    temperature: float = 0.1
-    margin: float = 0.3
     dropout: float = 0.5
     keep: float = 0.0
     epochs: int = 30
@@ -106,10 +96,7 @@ class Adapter(LearnedByPasses):
                 raise InputError(f"option {option}={given!r} must be options by name")
         check_number("option power", self.power, above=0, most=1)
         check_flag("option shared", self.shared)
-        check_choice("option objective", self.objective, Objective)
         check_number("option width", self.width, least=1, whole=True)
-        check_number("option temperature", self.temperature, above=0)
-        check_number("option margin", self.margin, above=0)
         check_number("option dropout", self.dropout, least=0, most=0.9)
         check_number("option keep", self.keep, least=0)
         super().__post_init__()
@@ -217,22 +204,10 @@ class Adapter(LearnedByPasses):
 
     def loss(self, network: nn.ModuleDict, lesson: Lesson, rows: Rows) -> Tensor:
         """Mean loss of a batch of triplets, or of its pairs."""
-        from torch.nn.functional import normalize
-
-        from cppcl.features.trained.losses import triplet_loss
-        from cppcl.optim.contrastive import contrastive_loss
-
-        drawn: list[tuple[Modality, Rows]] = [("sketch", rows[:, 0]), ("image", rows[:, 1])]
-        if self.objective == "triplet":
-            drawn.append(("image", rows[:, 2]))
-        both = [self._added(network, m, lesson.pictures(m, chosen)) for m, chosen in drawn]
-        codes = [normalize(given + added, dim=1) for given, added in both]
-        if self.objective == "triplet":
-            loss = triplet_loss(codes[0], codes[1], codes[2], self.margin)
-        else:
-            sketches, images = (lesson.classes(m, chosen) for m, chosen in drawn)
-            same = (sketches[:, None] == images[None]).to(codes[0].dtype)
-            loss = contrastive_loss(codes[0], codes[1], same, self.temperature)
+        both = [
+            self._added(network, m, lesson.pictures(m, chosen)) for m, chosen in self.drawn(rows)
+        ]
+        loss = self.compared([given + added for given, added in both], lesson, rows)
         if self.keep:
             lengths = [added.pow(2).sum(dim=1).mean() for _, added in both]
             loss = loss + self.keep * sum(lengths) / len(lengths)

@@ -85,8 +85,10 @@ def tiny_encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[st
     """Options of encoders with random weights."""
     folder = tmp_path_factory.mktemp("encoders")
     clip = saved(clip_model(folder), folder / "clip.pth")
+    transformer = {"network": TIMM, "weights": saved(timm_model(), folder / "timm.pth")}
     return {
-        "timm": {"network": TIMM, "weights": saved(timm_model(), folder / "timm.pth")},
+        "timm": transformer,
+        "tuned": transformer | {"epochs": 1, "batch_size": 4, "side": 64},
         "open_clip": {"network": CLIP, "tag": None, "weights": clip},
     }
 
