@@ -37,7 +37,7 @@ def test_sixteen_pictures_are_learned(objective, transformer, pairs, monkeypatch
     extractor = make_extractor("tuned", transformer | LONG | {"objective": objective})
     untrained = make_extractor("tuned", transformer | FROZEN).fit_both(*pairs)
     assert rank_1(untrained, pairs) < 0.6
-    assert rank_1(extractor.fit_both(*pairs), pairs) > 0.8
+    assert rank_1(extractor.fit_both(*pairs), pairs) > 0.7
 
 
 @pytest.mark.parametrize("pooling", ["model", "token", "average"])
