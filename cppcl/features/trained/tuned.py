@@ -54,7 +54,7 @@ class TunedTransformer(LearnedByComparison):
     retrieval", CVPR 2023; there a set of prompts and norms for each modality, and CLIP.
     """
 
-    name: ClassVar[str] = "tuned"
+    name: ClassVar[str] = "tuned_transformer"
     version: ClassVar[int] = 1
 
     network: str = "vit_small_patch14_dinov2.lvd142m"

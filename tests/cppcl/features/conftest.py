@@ -88,7 +88,7 @@ def tiny_encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[st
     transformer = {"network": TIMM, "weights": saved(timm_model(), folder / "timm.pth")}
     return {
         "timm": transformer,
-        "tuned": transformer | {"epochs": 1, "batch_size": 4, "side": 64},
+        "tuned_transformer": transformer | {"epochs": 1, "batch_size": 4, "side": 64},
         "open_clip": {"network": CLIP, "tag": None, "weights": clip},
     }
 

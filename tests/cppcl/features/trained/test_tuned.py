@@ -34,8 +34,8 @@ def test_sixteen_pictures_are_learned(objective, transformer, pairs, monkeypatch
         "cppcl.features.trained.tokens.MirroredLesson.pictures",
         lambda self, modality, rows: torch.from_numpy(self.views[modality].maps[rows]) / 255,
     )
-    extractor = make_extractor("tuned", transformer | LONG | {"objective": objective})
-    untrained = make_extractor("tuned", transformer | FROZEN).fit_both(*pairs)
+    extractor = make_extractor("tuned_transformer", transformer | LONG | {"objective": objective})
+    untrained = make_extractor("tuned_transformer", transformer | FROZEN).fit_both(*pairs)
     assert rank_1(untrained, pairs) < 0.6
     assert rank_1(extractor.fit_both(*pairs), pairs) > 0.7
 
@@ -43,16 +43,20 @@ def test_sixteen_pictures_are_learned(objective, transformer, pairs, monkeypatch
 @pytest.mark.parametrize("pooling", ["model", "token", "average"])
 def test_before_training_and_without_prompts_it_is_the_encoder(pooling, transformer, pairs):
     options = transformer | {"pooling": pooling}
-    tuned = make_extractor("tuned", options | FROZEN | {"prompts": 0}).fit_both(*pairs)
+    tuned = make_extractor("tuned_transformer", options | FROZEN | {"prompts": 0}).fit_both(*pairs)
     pictures = [picture for picture, _ in pairs[0]]
     expected = make_extractor("timm", options).transform(pictures)
     np.testing.assert_allclose(tuned.transform(pictures), expected, atol=1e-4)
-    prompted = make_extractor("tuned", options | FROZEN | {"prompts": 2}).fit_both(*pairs)
+    prompted = make_extractor("tuned_transformer", options | FROZEN | {"prompts": 2}).fit_both(
+        *pairs
+    )
     assert np.abs(prompted.transform(pictures) - expected).max() > 1e-3
 
 
 def test_only_norms_and_prompts_are_learned(transformer, pairs):
-    extractor = make_extractor("tuned", transformer | LONG | {"epochs": 1, "prompts": 5})
+    extractor = make_extractor(
+        "tuned_transformer", transformer | LONG | {"epochs": 1, "prompts": 5}
+    )
     network = extractor.networks()
     (frozen,) = network["encoder"]._frozen
     before = {name: values.clone() for name, values in frozen.state_dict().items()}
@@ -70,19 +74,19 @@ def test_only_norms_and_prompts_are_learned(transformer, pairs):
 def test_training_goes_on_to_the_same_bytes(transformer, pairs):
     options = transformer | LONG | {"epochs": 2}
     states = []
-    whole = make_extractor("tuned", options).fit_both(
+    whole = make_extractor("tuned_transformer", options).fit_both(
         *pairs, callback=lambda epoch: states.append(epoch.to_arrays())
     )
-    resumed = make_extractor("tuned", options).fit_both(*pairs, resume_from=states[0])
+    resumed = make_extractor("tuned_transformer", options).fit_both(*pairs, resume_from=states[0])
     for name, values in whole.to_arrays().items():
         assert resumed.to_arrays()[name].tobytes() == values.tobytes()
-    other = make_extractor("tuned", options | {"prompts": 1})
+    other = make_extractor("tuned_transformer", options | {"prompts": 1})
     with pytest.raises(ResumeError, match="other pictures or options"):
         other.fit_both(*pairs, resume_from=states[0])
 
 
 def test_half_of_the_pictures_are_mirrored(transformer, pairs):
-    extractor = make_extractor("tuned", transformer | FROZEN)
+    extractor = make_extractor("tuned_transformer", transformer | FROZEN)
     views = {m: extractor._views(m, g) for m, g in zip(("sketch", "image"), pairs, strict=True)}
     lesson = extractor.lesson(views, 8, "cpu")
     seen = lesson.pictures("sketch", np.zeros(400, np.int64)).numpy() * 255
@@ -104,10 +108,10 @@ def test_half_of_the_pictures_are_mirrored(transformer, pairs):
 )
 def test_wrong_options_are_refused(options, words):
     with pytest.raises(InputError, match=words):
-        make_extractor("tuned", options)
+        make_extractor("tuned_transformer", options)
 
 
 def test_other_networks_are_refused():
-    extractor = make_extractor("tuned", {"network": "test_resnet", "weights": "x"})
+    extractor = make_extractor("tuned_transformer", {"network": "test_resnet", "weights": "x"})
     with pytest.raises(InputError, match="ResNet is no vision transformer"):
         _ = extractor.shapes
