@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 
 import deployments.commands.reproduce
 import flows.reproduction.reproduce
+from deployments.terminal import Terminal
 from storage import Recipe, Writer
 
 Command = Callable[..., Any]
@@ -32,6 +34,7 @@ def asked(workspace, monkeypatch) -> Callable[..., dict[str, Any]]:
         items = {
             name: {
                 "title": f"Title of {name}",
+                "kind": "scores",
                 "state": "failed" if name in failed else "done",
                 "message": "cv: no space left" if name in failed else "",
             }
@@ -75,6 +78,21 @@ def test_it_says_where_the_page_is(asked, cppcl, workspace):
     assert page.read_text() == "the page"
     assert "Title of table1" in result.stderr
     assert result.stdout == ""
+
+
+def test_published_rows_are_printed_beside_ours(workspace):
+    def write(writer: Writer) -> None:
+        writer.put_text("x.csv", "method,mAP (%),errata,note,artifacts\nCLIP,0.25,,,\nOurs,,,,\n")
+        text = 'method,score,published,Ours,errata,note,artifacts\nCLIP,mAP,0.25,"24, agrees",,,\n'
+        writer.put_text("x_beside.csv", text)
+
+    recipe = Recipe("reproduction", "1", {"x": 1}, {})
+    stream = io.StringIO()
+    artifact = workspace.store.get_or_create(recipe, write).artifact
+    deployments.commands.reproduce.show_protocol(artifact, "x", "Sketchy", Terminal(stream))
+    lines = [" ".join(line.split()) for line in stream.getvalue().splitlines()]
+    assert {"CLIP 25.0", "Ours –", "CLIP mAP 25.0 24, agrees"} <= set(lines)
+    assert "method mAP (%)" in lines
 
 
 def test_output_and_json(asked, cppcl, workspace, tmp_path):
