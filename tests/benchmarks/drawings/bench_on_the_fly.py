@@ -59,17 +59,17 @@ WATCH = """() => {
       const images = [...document.querySelectorAll("#matches img")];
       await Promise.all(images.map((image) => image.decode().catch(() => null)));
       requestAnimationFrame(() => setTimeout(() =>
-        resolve([listed, performance.now() - lifted, latest.map(({ title }) => title)])));
+        resolve([listed, performance.now() - lifted, latest.map(({ name }) => name)])));
     }).observe(results, { attributeFilter: ["aria-busy"] });
   });
 }"""
 
 
-# Titles of what is found once strokes are there, too.
+# Files of what is found once strokes are there, too.
 ADD = """async (strokes) => {
   drawing.set({ strokes: [...drawing.state.strokes, ...strokes.map(densified)], base: null });
   await search();
-  return latest.map(({ title }) => title);
+  return latest.map(({ name }) => name);
 }"""
 
 
@@ -85,14 +85,14 @@ def parted(sketch: TimedSketch) -> tuple[list[Any], int]:
 
 
 def added(page: Any, strokes: list[Any]) -> list[str]:
-    """Add strokes to the drawing all at once; titles of what is shown for it then."""
+    """Add strokes to the drawing all at once; files of what is shown for it then."""
     points = [[{"x": x / SIDE, "y": y / SIDE, "p": 1} for x, y in s.tolist()] for s in strokes]
-    titles: list[str] = page.evaluate(ADD, points)
-    return titles
+    names: list[str] = page.evaluate(ADD, points)
+    return names
 
 
 def draw(page: Any, stroke: Any, area: dict[str, float]) -> tuple[float, float, list[str]]:
-    """Draw one stroke with the mouse; milliseconds until results, and their titles."""
+    """Draw one stroke with the mouse; milliseconds until results, and their files."""
     places = np.array([area["x"], area["y"]]) + stroke / SIDE * area["width"]
     page.evaluate(WATCH)
     page.mouse.move(*places[0])
@@ -100,8 +100,8 @@ def draw(page: Any, stroke: Any, area: dict[str, float]) -> tuple[float, float, 
     for place in places[1:]:
         page.mouse.move(*place)
     page.mouse.up()
-    listed, painted, titles = page.evaluate("window.timed")
-    return listed, painted, titles
+    listed, painted, names = page.evaluate("window.timed")
+    return listed, painted, names
 
 
 def told(name: str, values: list[float]) -> str:
@@ -127,7 +127,10 @@ def main() -> None:
         chosen = np.random.default_rng(options.seed).choice(test, options.n, replace=False)
         rows = table.rows("sketch")[chosen]
         drawings = [
-            (table.title(row), strokes_of_svg((root / table.paths[row]).read_text()))
+            (
+                f"images/{table.groups[row]}.svg",
+                strokes_of_svg((root / table.paths[row]).read_text()),
+            )
             for row in rows.tolist()
         ]
     with launched() as chromium, opened(chromium, "desktop") as page:
@@ -140,19 +143,19 @@ def main() -> None:
             area = page.locator("#canvas").bounding_box()
             before: list[str] = []
             for stroke in parted(sketch)[0]:
-                first, second, titles = draw(page, stroke, area)
+                first, second, names = draw(page, stroke, area)
                 listed.append(first)
                 painted.append(second)
                 if before:
-                    kept.append(np.mean([a == b for a, b in zip(before, titles, strict=False)]))
-                before = titles
+                    kept.append(np.mean([a == b for a, b in zip(before, names, strict=False)]))
+                before = names
             loads.append(os.getloadavg()[0])
         served = page.evaluate("window.serverTimes")
-        for title, sketch in drawings:
+        for right, sketch in drawings:
             page.evaluate("drawing.clear()")
             strokes, n_first = parted(sketch)
-            early.append(title in added(page, strokes[:n_first])[:WITHIN])
-            late.append(title in added(page, strokes[n_first:])[:WITHIN])
+            early.append(right in added(page, strokes[:n_first])[:WITHIN])
+            late.append(right in added(page, strokes[n_first:])[:WITHIN])
     load = f"load {np.median(loads):.1f} on {os.cpu_count()} cores"
     print(f"{options.timed} drawings by the mouse, {load}")
     for name, values in (("listed", listed), ("painted", painted), ("server", served)):

@@ -31,7 +31,7 @@ def main() -> None:
     """Print a line for each slack and half of the concepts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("workspace", nargs="?", type=Path, default=Path(".cppcl"))
-    parser.add_argument("--protocol", default="whole")
+    parser.add_argument("--protocol", default="unfinished")
     parser.add_argument("--method", default="ridge_cca")
     options = parser.parse_args()
     workspace = Workspace(options.workspace)
