@@ -64,7 +64,8 @@ function thumbnailOf(row) {
 function drawn() {
   const { strokes, base } = drawing.state;
   const rows = Object.values(marks).map((each) => [...each]);
-  return { strokes, base, rest: JSON.stringify([rows, model.name]) };
+  const rest = JSON.stringify([rows, model.name, byId("words").value.trim()]);
+  return { strokes, base, rest };
 }
 
 /* True if the drawing that was answered last is how this one began: pictures keep their places. */
