@@ -54,6 +54,8 @@ ELSEWHERE = {
     "README.md": "project/readme.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changelog.md",
+    "SECURITY.md": "project/security.md",
+    "SUPPORT.md": "project/support.md",
     "deployments/README.md": "project/deployments.md",
     "storage/README.md": "project/storage.md",
 }

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("cppcl", "storage", "tasks", "flows", "deployments")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 FILES = ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in", "CITATION.cff", "Makefile")
-MORE = ("CHANGELOG.md", "CONTRIBUTING.md", "constraints.txt")
+MORE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "SUPPORT.md", "constraints.txt")
 NOT_IN_WHEELS = ("deployments/container", "deployments/systemd")
 
 
@@ -116,7 +116,7 @@ def test_terms_come_along(release: Release) -> None:
     assert metadata["License-Expression"] == "BSD-3-Clause"
     assert metadata.get_all("License-File") == ["LICENSE"]
     assert any(name.endswith("/licenses/LICENSE") for name in release.wheel_names())
-    assert {"LICENSE", "CITATION.cff", "CHANGELOG.md"} <= release.sdist_names()
+    assert {*MORE, "LICENSE", "CITATION.cff"} <= release.sdist_names()
 
 
 def test_every_file_of_the_packages_is_in_the_wheel(release: Release) -> None:

@@ -60,6 +60,26 @@ class Gallery:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def __repr__(self) -> str:
+        """Sizes and metric."""
+        n, length = self.codes.shape
+        return f"Gallery({n} codes of {length} {self.codes.dtype}, metric={self.metric!r})"
+
+    def _repr_html_(self) -> str:
+        """Sizes, metric, and how much of the codes is filled, as a notebook shows it."""
+        n, length = self.codes.shape
+        filled = np.count_nonzero(self.codes) / self.codes.size
+        empty = int((~self.codes.any(axis=1)).sum())
+        rows = {
+            "codes": f"{n:,}",
+            "length": f"{length:,} ({self.codes.dtype})",
+            "metric": self.metric,
+            "entries not zero": f"{100 * filled:.1f} %",
+            "empty codes": f"{empty:,}",
+        }
+        body = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
+        return f"<table><caption>Gallery</caption><tbody>{body}</tbody></table>"
+
     def nearest(
         self, query_codes: ArrayLike, k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.floating]]:

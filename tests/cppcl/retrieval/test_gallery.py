@@ -88,3 +88,11 @@ def test_neighbours_are_counted(k, metric):
         Gallery(gallery, metric=metric).nearest(gallery, k)
     with pytest.raises(InputError, match=f"k={k!r} must be a whole number of at least 1"):
         nearest(gallery, gallery, k, metric=metric)
+
+
+def test_a_notebook_shows_what_a_gallery_holds():
+    gallery = Gallery(np.array([[1.0, 0], [0, 0], [2, 3], [0, 4]]))
+    assert repr(gallery) == "Gallery(4 codes of 2 float64, metric='cosine')"
+    page = gallery._repr_html_()
+    for name, value in (("codes", "4"), ("entries not zero", "50.0 %"), ("empty codes", "1")):
+        assert f"<th>{name}</th><td>{value}</td>" in page
