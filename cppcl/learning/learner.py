@@ -76,7 +76,7 @@ class BaseMethod:
     def transform(
         self, sketch_features: NDArray[Any], image_features: NDArray[Any] | None = None
     ) -> Any:
-        """Codes of sketches, or of sketches and of images, as those of scikit-learn's `CCA`.
+        """Codes of sketches, or of sketches and of images, as those of ``CCA`` of scikit-learn.
 
         Parameters
         ----------

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, is_dataclass
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
@@ -368,8 +368,17 @@ def constructor_fields(registered: type) -> dict[str, Any]:
             default = kind()
         elif default is inspect.Parameter.empty:
             default = ...
+        elif factory := made_by(registered, name):
+            default = factory()
         fields[name] = (kind, Field(default, description=meanings.get(name)))
     return fields
+
+
+def made_by(registered: type, name: str) -> Callable[[], Any] | None:
+    """What makes the default of a field of a dataclass, whose constructor shows a mark for it."""
+    declared = getattr(registered, "__dataclass_fields__", {}).get(name)
+    factory = getattr(declared, "default_factory", MISSING)
+    return None if factory is MISSING else factory
 
 
 def is_group(kind: Any) -> bool:
