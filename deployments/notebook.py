@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tasks.workspace import Workspace
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunResult:
     """What a run of an experiment came to; a notebook shows its scores.
 
@@ -33,7 +33,7 @@ class RunResult:
         Where the artifacts are.
     """
 
-    record: dict[str, Any] = field(repr=False)
+    record: dict[str, Any]
     workspace: Path
 
     @property
@@ -75,6 +75,10 @@ class RunResult:
             return None
         artifact = Workspace(self.workspace).store.open(Reference("report", key))
         return artifact.file_path("report.html").absolute()
+
+    def __repr__(self) -> str:
+        """Name of the experiment, and its protocols."""
+        return f"RunResult({self.name!r}, protocols: {', '.join(self.record['metrics'])})"
 
     def _scores(self) -> list[Row]:
         return [

@@ -67,6 +67,7 @@ def test_tables_are_data_frames_with_pandas(result, monkeypatch):
 
 def test_a_notebook_shows_scores_in_per_cent(result):
     page = result._repr_html_()
+    assert repr(result) == "RunResult('a<b', protocols: category)"
     assert "a&lt;b" in page
     assert "<td>25.0 ± 1.5</td><td>50.0</td>" in page
     assert "map_std" not in page
