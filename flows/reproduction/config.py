@@ -238,6 +238,9 @@ class ProtocolItem(ItemOptions):
     kind: Literal["protocol"] = "protocol"
     run: str = Field(description="Run of ours")
     methods: dict[str, str] = Field(min_length=1, description="Names for people, by method")
+    sizes: tuple[int, int] | None = Field(
+        None, description="Sketches that are asked and photos of the gallery, as published"
+    )
     rows: dict[str, PrintedRow] = Field(min_length=1, description="Published rows by name")
 
 

@@ -212,7 +212,7 @@ class Maker:
         for method, title in item.methods.items():
             found, missing = self.evaluations(item.run, method, tuple(item.methods))
             series.append(Series(title, found, {"printed": {}, "note": ""}, missing=missing))
-        return series, {}
+        return series, {"sizes": item.sizes}
 
     def methods(self, item: MethodsItem) -> tuple[list[Series], dict[str, Any]]:
         """Several methods of a run."""

@@ -15,7 +15,7 @@ from flows.reproduction.config import PrintedRow, load_reproduction
 from flows.reproduction.runs import check_items
 from tasks.reporting.reproduction.protocols import protocol
 from tasks.reporting.reproduction.series import MeasuredItem, Series
-from tasks.stages.evaluate import open_test_set
+from tasks.stages.evaluate import open_evaluation, open_test_set
 from tasks.stages.tune import best_options
 from tasks.workspace import Workspace
 from tests.cppcl.datasets.conftest import (
@@ -174,12 +174,22 @@ def beside(place, run_plain):
     }
     series = [Series(name, about={"printed": row, "note": ""}) for name, row in printed.items()]
     series.append(Series("Ours", evaluations, {"printed": {}, "note": ""}))
-    item = MeasuredItem("x", "protocol", "t", "a table", {}, series)
-    return protocol(place.store, item)["tables"]
+    scores = open_evaluation(place.store, evaluations[0])
+    here = scores.n_queries, scores.n_gallery
+    return {
+        sizes: protocol(
+            place.store, MeasuredItem("x", "protocol", "t", "a table", {"sizes": sizes}, series)
+        )["tables"]
+        for sizes in (None, here, (here[0], here[1] + 1))
+    }
 
 
 def test_published_rows_stand_beside_ours_under_their_own_conventions(beside):
-    whole, compared = beside
+    (whole, compared), same_sizes, other_sizes = beside.values()
+    assert same_sizes[1].rows == compared.rows
+    texts = [row.cells[2].text for row in other_sizes[1].rows]
+    assert not any("agrees" in text or "lower" in text for text in texts)
+    assert texts[0].startswith("not comparable, other pictures: ")
     ours = dict(zip(whole.columns, [cell.value for cell in whole.rows[-1].cells], strict=True))
     known = {name for name, value in ours.items() if value is not None}
     assert known == {"mAP (%)", "P@200 (%)", "mAP@200 / R (%)"}
@@ -199,6 +209,8 @@ def test_published_rows_of_every_protocol(name):
     options = load_reproduction(name)
     check_items(options.items, options.runs)
     rows = options.items["category"].rows
+    chosen = {"sketchy-ext": "sketchy-ext-21"}.get(name, f"{name}-30")
+    assert options.items["category"].sizes == tuple(DATASETS[name].unseen[chosen])
     assert len(rows) == 6 + (name != "quickdraw-ext")
     assert "2503.14129" in options.items["category"].source
     expected = {

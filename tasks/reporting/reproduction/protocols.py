@@ -12,6 +12,7 @@ from tasks.reporting.reproduction.cells import NOTHING, Content, score_cell
 from tasks.reporting.reproduction.series import MeasuredItem, Scores, Series, known_scores
 
 UNLIKE = "not comparable"
+OTHERS = "not comparable, other pictures"
 
 
 def protocol(store: Store, item: MeasuredItem) -> Content:
@@ -56,7 +57,7 @@ def beside_table(
             [
                 Value.of(score_title(name).removesuffix(" (%)")),
                 score_cell(value),
-                *(beside(name, value, scores) for _, scores in mine),
+                *(beside(name, value, scores, item.options["sizes"]) for _, scores in mine),
             ],
         )
         for row in published
@@ -64,17 +65,22 @@ def beside_table(
     ]
     caption = (
         f"Published, {item.source}, and ours. Higher, lower, agrees: the 95 % interval of ours "
-        f"beside the published number; {UNLIKE} where conventions differ or one is not stated"
+        f"beside the published number; {UNLIKE} where conventions differ or one is not stated, or "
+        "where other numbers of sketches or photos than the published ones were asked or searched"
     )
     columns = ["score", "published", *(title for title, _ in mine)]
     return ResultTable(f"{item.name}{BESIDE}", caption, columns, rows)
 
 
-def beside(name: str, printed: float, found: Scores) -> Value:
-    """Ours beside a published score: compared under the same convention alone."""
+def beside(
+    name: str, printed: float, found: Scores, sizes: tuple[int, int] | None = None
+) -> Value:
+    """Ours beside a published score: compared under the same convention, on as many pictures."""
     scores = found.evaluations[0].scores
     if name in scores:
         ours = found.interval(name)
+        if sizes and any((e.n_queries, e.n_gallery) != tuple(sizes) for e in found.evaluations):
+            return Value.of(f"{OTHERS}: {100 * ours.mean:.1f}")
         return Value.of(f"{100 * ours.mean:.1f}, {agreement(printed, ours)}")
     others = [
         f"{score_title(one).removesuffix(' (%)')} {100 * found.interval(one).mean:.1f}"
