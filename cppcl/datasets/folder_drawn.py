@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Literal
 
-from cppcl.datasets.files import file_sha256, made_whole, scan_pictures
+from cppcl.datasets.files import (
+    file_sha256,
+    is_system_name,
+    made_whole,
+    printable,
+    scan_pictures,
+    walk,
+)
 from cppcl.datasets.folder import Folder
 from cppcl.datasets.table import SampleTable
 from cppcl.datasets.unfinished import TENTHS, check_shares
@@ -20,6 +27,8 @@ from cppcl.validation import check_number
 
 DRAWINGS = "sketches"
 IMAGES = "images"
+LONGEST_NAME = 200
+"""Bytes of a name of a class or drawing; file systems take 255."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +56,7 @@ class FolderDrawn:
     """
 
     name: ClassVar[str] = "folder-drawn"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     has_pictures: ClassVar[bool] = True
 
     root: Path
@@ -90,8 +99,13 @@ class FolderDrawn:
             return target
         with made_whole(target) as partial:
             (partial / IMAGES).symlink_to(root / self.images, target_is_directory=True)
-            for label, name, sketch in self._drawings():
-                folder = partial / DRAWINGS / label / name
+            for path, label, name, sketch in self._drawings():
+                folder = partial / DRAWINGS / _folder_name(label, path) / _folder_name(name, path)
+                if folder.exists():
+                    raise InputError(
+                        f"{path}: there is another drawing {name!r} of the class {label!r}; "
+                        "leave one of them out"
+                    )
                 folder.mkdir(parents=True)
                 for share in self.shares:
                     text = sketch.first(share / 100).svg(box=sketch.box)
@@ -125,20 +139,29 @@ class FolderDrawn:
     def _files(self) -> dict[str, Path]:
         """Files that hold drawings, by their place in the folder of sketches."""
         top = Path(self.root) / self.sketches
-        found = {
-            unicodedata.normalize("NFC", path.relative_to(top).as_posix()): path
-            for path in sorted(top.rglob("*"))
-            if path.suffix.lower() in (".svg", ".ndjson") and not path.name.startswith(".")
-        }
+        found: dict[str, Path] = {}
+        for entry, is_system in walk(top) if top.is_dir() else ():
+            path = Path(entry.path)
+            if is_system or path.suffix.lower() not in (".svg", ".ndjson"):
+                continue
+            shown = printable(entry.path)
+            if shown != entry.path:
+                raise InputError(f"{shown}: its name is not valid Unicode; give it another")
+            key = unicodedata.normalize("NFC", path.relative_to(top).as_posix())
+            if key in found:
+                raise InputError(
+                    f"{shown!r} is there twice, in two Unicode forms of its name; rename one"
+                )
+            found[key] = path
         if not found:
             raise InputError(
                 f"{top} holds neither .svg nor .ndjson files; give root and the folder of "
                 "sketches below it"
             )
-        return found
+        return dict(sorted(found.items()))
 
-    def _drawings(self) -> Iterator[tuple[str, str, TimedSketch]]:
-        """Class, name and strokes of every drawing."""
+    def _drawings(self) -> Iterator[tuple[Path, str, str, TimedSketch]]:
+        """File, class, name and strokes of every drawing."""
         taken: dict[str, int] = {}
         for key, path in self._files().items():
             if path.suffix.lower() == ".ndjson":
@@ -146,7 +169,7 @@ class FolderDrawn:
                     n = taken.get(drawing.word, 0)
                     if drawing.recognized and n != self.n_drawings:
                         taken[drawing.word] = n + 1
-                        yield drawing.word, drawing.key, drawing.sketch
+                        yield path, drawing.word, drawing.key, drawing.sketch
                 continue
             label, *rest = PurePosixPath(key).with_suffix("").parts
             if not rest:
@@ -154,6 +177,19 @@ class FolderDrawn:
                     f"{path} lies in no class folder; move it to {self.sketches}/<class>/"
                 )
             try:
-                yield label, "-".join(rest), strokes_of_svg(path.read_text(encoding="utf-8"))
+                sketch = strokes_of_svg(path.read_text(encoding="utf-8"))
             except (InputError, UnicodeDecodeError) as error:
                 raise InputError(f"{path}: {error}") from error
+            yield path, label, "-".join(rest), sketch
+
+
+def _folder_name(name: str, path: Path) -> str:
+    """A class, or the name of a drawing, as that of a folder; none leads to another folder."""
+    shown = f"{path}: the word or key {name!r:.60} cannot be the name of a folder"
+    if not name.strip() or "/" in name or not name.isprintable():
+        raise InputError(f"{shown}; it must be of letters that are printed, without '/'")
+    if is_system_name(name):
+        raise InputError(f"{shown}: files of such names are hidden; give another")
+    if len(name.encode()) > LONGEST_NAME:
+        raise InputError(f"{shown}: it has more than {LONGEST_NAME} bytes; give a shorter one")
+    return unicodedata.normalize("NFC", name)

@@ -17,6 +17,14 @@ N_PIECES = 16
 """Straight pieces that a curve becomes."""
 _CALL = re.compile(r"([a-zA-Z]+)\s*\(([^()]*)\)")
 _SIZES = {"rect": ("width", "height"), "circle": ("r",), "ellipse": ("rx", "ry")}
+_ERRORS = (
+    ElementTree.ParseError,
+    ValueError,
+    TypeError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+)
 _UNDRAWN = ("defs", "clipPath", "mask", "symbol", "pattern", "marker")
 
 
@@ -39,7 +47,7 @@ def strokes_of_svg(svg: str) -> TimedSketch:
     try:
         root = ElementTree.fromstring(svg)
         strokes = _strokes(root, _identity())
-    except (ElementTree.ParseError, ValueError, TypeError, IndexError) as error:
+    except _ERRORS as error:
         raise InputError(f"the drawing cannot be read as strokes ({error})") from error
     if not strokes:
         raise InputError("the drawing has no shapes that could be drawn one after another")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from cppcl.errors import InputError
 from cppcl.pictures.decoding import Picture, decode_picture
-from cppcl.regular_files import check_regular
+from cppcl.regular_files import open_regular
+from cppcl.validation import LARGEST, LEAST_POSITIVE
 
 LINE = 0.027
 """Width of lines that are rendered, as a share of the side of the picture."""
 MARGIN = 0.1
 """What is left free around a whole sketch, as a share of the side of the picture."""
+LONGEST_LINE = 2**24
+"""Characters of the longest line of an ``.ndjson`` file that is read."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class TimedSketch:
     Raises
     ------
     InputError
-        There is no stroke, or one is empty, of another shape, or not finite.
+        There is no stroke, or one is empty, of another shape, not finite, or beyond 1e9.
     """
 
     strokes: tuple[NDArray[np.float64], ...]
@@ -46,6 +50,8 @@ class TimedSketch:
                 raise InputError(f"stroke {number} has shape {stroke.shape}; give (n, 2) points")
             if not np.isfinite(stroke).all():
                 raise InputError(f"stroke {number} has coordinates that are not finite")
+            if np.abs(stroke).max() > LARGEST:
+                raise InputError(f"stroke {number} has coordinates beyond {LARGEST:g}")
 
     @classmethod
     def of(cls, strokes: Sequence[ArrayLike]) -> Self:
@@ -104,13 +110,13 @@ class TimedSketch:
         if not 0 < share <= 1:
             raise InputError(f"share={share} of a sketch must lie in (0, 1]")
         ink = self.ink
-        if share == 1 or ink == 0:
+        if share == 1 or ink < LEAST_POSITIVE:
             return self
         left, kept = share * ink, []
         for stroke in self.strokes:
-            if left <= 0:
-                break
             length = _length(stroke)
+            if length > 0 and left <= 0:
+                break
             if length > left:
                 kept.append(_beginning(stroke, left))
                 break
@@ -139,11 +145,11 @@ class TimedSketch:
         """
         left, top, right, bottom = box or self.box
         longest = max(right - left, bottom - top)
-        scale = (1 - 2 * MARGIN) * side / longest if longest > 0 else 1.0
+        scale = (1 - 2 * MARGIN) * side / longest if longest >= LEAST_POSITIVE else 1.0
         origin = np.array([(left + right) / 2, (top + bottom) / 2])
         lines = []
         for stroke in self.strokes:
-            placed = (stroke - origin) * scale + side / 2
+            placed = np.round((stroke - origin) * scale + side / 2, 2)
             # A line of no length has no direction, and no renderer must draw it.
             if len(placed) == 1 or not np.ptp(placed, axis=0).any():
                 placed = placed[:1] + np.array([[0, 0], [0.01, 0]])
@@ -184,12 +190,19 @@ def read_quickdraw(path: Path) -> Iterator[QuickDrawing]:
     InputError
         The file cannot be read, or a line is no drawing: the message names it.
     """
-    check_regular(path)
     try:
-        with path.open(encoding="utf-8") as file:
-            for number, text in enumerate(file, start=1):
+        with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
+            number = 0
+            while text := file.readline(LONGEST_LINE + 1):
+                number += 1
+                place = f"{path}, line {number}"
+                if len(text) > LONGEST_LINE:
+                    raise InputError(
+                        f"{place}: is longer than {LONGEST_LINE:,} characters, so it is no "
+                        "drawing of Quick, Draw!; give one drawing a line"
+                    )
                 if text.strip():
-                    yield _quick_drawing(text, f"{path}, line {number}")
+                    yield _quick_drawing(text, place)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from error
 
@@ -198,11 +211,18 @@ def _quick_drawing(text: str, place: str) -> QuickDrawing:
     try:
         line: dict[str, Any] = json.loads(text)
         sketch = TimedSketch.from_quickdraw(line["drawing"])
-        key = str(line["key_id"])
-        return QuickDrawing(str(line["word"]), key, bool(line.get("recognized", True)), sketch)
+        word, key, recognized = line["word"], line["key_id"], line.get("recognized", True)
+        for name, value, kinds in (
+            ("word", word, str),
+            ("key_id", key, str | int),
+            ("recognized", recognized, bool),
+        ):
+            if not isinstance(value, kinds):
+                raise TypeError(f"{name} is {value!r:.50}")
+        return QuickDrawing(word, str(key), recognized, sketch)
     except InputError as error:
         raise InputError(f"{place}: {error}") from error
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         reason = f"there is no {error}" if isinstance(error, KeyError) else str(error)
         raise InputError(
             f"{place}: is no drawing of Quick, Draw! ({reason}); give a file of simplified or "
@@ -217,7 +237,8 @@ def _length(stroke: NDArray[np.float64]) -> float:
 def _beginning(stroke: NDArray[np.float64], length: float) -> NDArray[np.float64]:
     """Points of a stroke up to a length that it exceeds, the last one between two of its own."""
     ways = np.concatenate([[0.0], np.linalg.norm(np.diff(stroke, axis=0), axis=1).cumsum()])
-    at = int(np.searchsorted(ways, length, side="right"))
+    # The last sum may be a rounding error less than the length that was compared.
+    at = int(np.searchsorted(ways, min(length, np.nextafter(ways[-1], 0)), side="right"))
     t = (length - ways[at - 1]) / (ways[at] - ways[at - 1])
     last = stroke[at - 1] + t * (stroke[at] - stroke[at - 1])
     return np.concatenate([stroke[:at], last[None]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -74,3 +75,47 @@ def test_what_has_no_strokes_or_class_is_refused(root, tmp_path):
     (root / "sketches" / "dog" / "b.svg").write_text("<svg/>")
     with pytest.raises(InputError, match=r"b.svg: the drawing has no shapes"):
         FolderDrawn(root=root).fetch(tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("word", "key", "reason"),
+    [
+        ("../../../evil", "x", "without '/'"),
+        ("/evil", "x", "without '/'"),
+        ("cat", "../../../../evil", "without '/'"),
+        ("", "x", "printed"),
+        ("c\0", "x", "printed"),
+        ("\ud800", "x", "printed"),
+        ("cat", "..", "hidden"),
+        ("Thumbs.db", "x", "hidden"),
+        ("c" * 300, "x", "more than 200 bytes"),
+        ("cat", "2", "another drawing '2' of the class 'cat'"),
+        ("dog", "a", "another drawing 'a' of the class 'dog'|dog/a.svg: there is another"),
+    ],
+)
+def test_a_word_leads_to_no_other_folder(root, tmp_path, word, key, reason):
+    line = {"word": word, "key_id": key, "drawing": [[[0, 9], [0, 0]]]}
+    (root / "sketches" / "more.ndjson").write_text(json.dumps(line))
+    with pytest.raises(InputError, match=reason):
+        FolderDrawn(root=root).fetch(tmp_path / "data" / "there")
+    assert {p.name for p in tmp_path.iterdir()} == {"data", "mine"}
+    assert not list((tmp_path / "data").rglob("*.svg"))
+
+
+def test_files_are_found_as_pictures_are(root, tmp_path):
+    """Through links, and neither hidden ones, nor folders, nor names that are no Unicode."""
+    sketches = root / "sketches"
+    (sketches / "dog").rename(tmp_path / "elsewhere")
+    (sketches / "dog").symlink_to(tmp_path / "elsewhere")
+    (sketches / "dog" / "b.svg").mkdir()
+    for hidden in (".git", "__MACOSX"):
+        (sketches / hidden).mkdir()
+        (sketches / hidden / "c.svg").write_text("no SVG")
+    data = FolderDrawn(root=root, shares=(100,))
+    ids = data.table(data.fetch(tmp_path / "data")).column("ids", "sketch")
+    assert "sketch/dog/a/100" in ids
+    assert not any("c/100" in name for name in ids)
+    (sketches / "dog" / "b.svg").rmdir()
+    (sketches / "dog" / os.fsdecode(b"\xff.svg")).write_text(LINE)
+    with pytest.raises(InputError, match="not valid Unicode"):
+        data.check()

@@ -9,7 +9,7 @@ import pytest
 
 from cppcl.errors import InputError
 from cppcl.pictures.svg_strokes import strokes_of_svg
-from cppcl.pictures.timed_sketch import TimedSketch, read_quickdraw
+from cppcl.pictures.timed_sketch import LONGEST_LINE, TimedSketch, read_quickdraw
 
 L = TimedSketch.of([[(0, 0), (30, 0)], [(30, 0), (30, 40), (60, 40)]])
 
@@ -26,6 +26,30 @@ def test_a_share_of_the_ink_ends_within_a_stroke():
     assert dots.first(0.5) is dots, "dots have no ink, and are there at once"
     with pytest.raises(InputError, match=r"share=0 of a sketch must lie in \(0, 1\]"):
         L.first(0)
+
+
+def test_rounding_ends_no_stroke_beyond_its_points():
+    """Sums of one length in another order differ in their last digits."""
+    rng = np.random.default_rng(0)
+    for n in range(9, 60):
+        stroke = rng.normal(size=(n, 2))
+        five = TimedSketch((stroke,) * 5)
+        for fifths in range(1, 5):
+            assert five.first(fifths / 5).ink == pytest.approx(five.ink * fifths / 5)
+
+
+def test_a_dot_is_there_when_what_comes_before_it_is():
+    line = [(0, 0), (1, 0)]
+    dotted = TimedSketch.of([line, [(5, 5)], line])
+    assert [len(stroke) for stroke in dotted.first(0.5).strokes] == [2, 1]
+
+
+def test_what_is_too_short_for_a_direction_is_drawn_as_a_dot():
+    short = TimedSketch.of([[(0, 0), (1000, 0)], [(500, 500), (500.001, 500)]])
+    assert '<polyline points="128.00,179.20 128.01,179.20"/>' in short.svg()
+    least = TimedSketch.of([[(0, 0), (5e-324, 0)]])
+    assert least.first(0.1) is least
+    assert (least.render(side=100) < 128).any()
 
 
 def test_parts_are_drawn_where_they_lie_in_the_whole():
@@ -63,6 +87,16 @@ def test_quickdraw_is_read_simplified_and_raw(tmp_path, times):
         ('{"word": "a", "key_id": 1, "drawing": []}', "line 2: a sketch has no strokes"),
         ('{"word": "a", "key_id": 1, "drawing": [[[1], [2, 3]]]}', r"lengths \[1, 2\]"),
         ('{"word": "a", "key_id": 1, "drawing": [[[NaN], [2]]]}', "not finite"),
+        ('{"word": "a", "key_id": 1, "drawing": [[[-2e9], [2]]]}', r"beyond 1e\+09"),
+        ('{"word": "a", "key_id": 1, "drawing": [[[1' + 400 * "0" + "], [2]]]}", "too large"),
+        ("[" * 100_000, "line 2: is no drawing .*recursion"),
+        ('{"word": null, "key_id": 1, "drawing": [[[1], [2]]]}', "word is None"),
+        ('{"word": "a", "key_id": [], "drawing": [[[1], [2]]]}', r"key_id is \[\]"),
+        (
+            '{"word": "a", "key_id": 1, "recognized": "false", "drawing": [[[1], [2]]]}',
+            "recognized is 'false'",
+        ),
+        (" " * (LONGEST_LINE + 1), "line 2: is longer than 16,777,216 characters"),
     ],
 )
 def test_what_is_no_drawing_is_named(tmp_path, text, reason):
@@ -90,6 +124,7 @@ def test_svg_is_read_in_its_order_with_transforms():
     for bad, reason in (
         ("<svg/>", "no shapes"),
         ("<svg", "cannot be read"),
+        ("<svg>" + "<g>" * 3000 + "</g>" * 3000 + "</svg>", "cannot be read.*recursion"),
         ('<svg><path d="M0 0h9" transform="spin(3)"/></svg>', "'spin' is not known"),
     ):
         with pytest.raises(InputError, match=reason):
