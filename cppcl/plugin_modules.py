@@ -74,8 +74,14 @@ def name_plugins(names: Sequence[str]) -> None:
 def _place_of(name: str) -> str:
     """A module's name, or the absolute path of its file."""
     file = Path(name if name.endswith(SUFFIX) else name.replace(".", "/") + SUFFIX)
-    if file.is_file():
-        return str(file.absolute())
+    if os.path.isfile(file):  # noqa: PTH113 - a name too long for a file is none
+        place = str(file.absolute())
+        if os.pathsep in place:
+            raise InputError(
+                f"plugin {place!r} has {os.pathsep!r} in its path, which parts the names in "
+                f"${VARIABLE}; move it to another folder"
+            )
+        return place
     if not name.endswith(SUFFIX):
         try:
             if importlib.util.find_spec(name) is not None:
@@ -100,6 +106,11 @@ def _import(name: str) -> None:
         if Path(getattr(known, "__file__", None) or "").absolute() == file:
             return
         raise InputError(f"another module is called {file.stem!r}; give the file another name")
+    if _is_of_another(file):
+        raise InputError(
+            f"an installed module is called {file.stem!r}, and what imports it later would get "
+            "the plugin instead; give the file another name"
+        )
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
@@ -111,18 +122,33 @@ def _import(name: str) -> None:
         raise
 
 
+def _is_of_another(file: Path) -> bool:
+    """Whether a module of this name that is not the file could be imported."""
+    if not file.stem.isidentifier():
+        return False
+    if file.stem in sys.stdlib_module_names:
+        return True
+    spec = importlib.util.find_spec(file.stem)
+    if spec is None or spec.origin is None:  # none, or a folder of that name
+        return False
+    return Path(spec.origin).resolve() != file.resolve()
+
+
 def _load(key: str, shown: str, load: Any) -> None:
     if key in _loaded:
         return
     _loaded.add(key)  # before, as it may ask for what is registered itself
     try:
         load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         _loaded.discard(key)
         if isinstance(error, InputError):
             raise InputError(f"plugin {shown}: {error}") from error
         last = traceback.extract_tb(error.__traceback__)[-1]
+        where, line = last.filename, last.lineno
+        if isinstance(error, SyntaxError) and error.filename:
+            where, line = error.filename, error.lineno
         raise InputError(
-            f"plugin {shown} cannot be loaded ({Path(last.filename).name}, line {last.lineno}): "
+            f"plugin {shown} cannot be loaded ({Path(where).name}, line {line}): "
             f"{type(error).__name__}: {error}"
         ) from error

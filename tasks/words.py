@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,13 +83,18 @@ def named_rows(words: Words, titles: Sequence[str], labels: Sequence[str]) -> ND
     InputError
         There is none.
     """
-    asked = words.text.casefold().split()
-    names = [f"{t} {n}".casefold() for t, n in zip(titles, labels, strict=True)]
+    asked = _alike(words.text).split()
+    names = [_alike(f"{t} {n}") for t, n in zip(titles, labels, strict=True)]
     rows = [row for row, name in enumerate(names) if all(word in name for word in asked)]
     if not rows:
         known = sorted(set(labels) - {""})
         raise InputError(
-            f"no picture has {words.text.strip()!r} in its name, and this model knows no other "
-            f"words{suggestion(words.text.strip(), known)}"
+            f"no picture has {words.text.strip()!r:.80} in its name, and this model knows no "
+            f"other words{suggestion(words.text.strip(), known)}"
         )
     return np.array(rows, dtype=np.int64)
+
+
+def _alike(text: str) -> str:
+    """Text whose case and forms of Unicode do not matter."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())

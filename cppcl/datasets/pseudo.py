@@ -57,7 +57,12 @@ def pseudo_path(image: int) -> str:
 
 def real_samples(table: SampleTable) -> SampleTable:
     """Leave out pseudo-sketches; rows of all others stay what they are."""
-    kept = [row for row, name in enumerate(table.ids) if not name.startswith(PREFIX)]
+    # Not by the id alone: a class may be called like the prefix.
+    kept = [
+        row
+        for row, (name, path) in enumerate(zip(table.ids, table.paths, strict=True))
+        if not (name.startswith(PREFIX) and path.startswith(f"{FOLDER}/"))
+    ]
     if len(kept) == len(table):
         return table
     columns = {

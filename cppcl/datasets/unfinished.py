@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cppcl.datasets.pseudo import PREFIX
 from cppcl.datasets.splits.seeded import Split
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import InputError
@@ -26,6 +27,8 @@ def check_shares(shares: Sequence[int]) -> None:
 
 def drawn_share(sample: str) -> float | None:
     """Share of its strokes that a sketch of an unfinished drawing shows; None of another id."""
+    if sample.startswith(PREFIX):  # contours are whole, whatever their image is called
+        return None
     kind, _, rest = sample.partition("/")
     percent = rest.rpartition("/")[2]
     return int(percent) / 100 if kind == "sketch" and "/" in rest and percent.isdecimal() else None

@@ -583,6 +583,14 @@ class Experiment(Options):
                 f"protocols.{asking[0]}.split.pseudo_share={shares[asking[0]]:g} needs "
                 "pseudo_sketches; set it to {contours: canny}"
             )
+        for name in asking:
+            split = self.protocols[name].split
+            if split.audit or any(split.noise.model_dump().values()):
+                raise ValueError(
+                    f"protocols.{name}.split.pseudo_share: contours would keep the labels and "
+                    "partners that noise or an audit changes of their images; leave out one of "
+                    "them"
+                )
         if self.pseudo_sketches and not asking:
             raise ValueError(
                 "pseudo_sketches are drawn for nothing: no split has a pseudo_share; set one, or "

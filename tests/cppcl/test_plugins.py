@@ -133,7 +133,11 @@ def test_nothing_is_registered_after_experiments_were_read():
         ("my_absent.py", None, "'my_absent.py' is neither"),
         ("a..b", None, "'a..b' is neither"),
         ("my_broken", "1 / 0", r"cannot be loaded \(my_broken.py, line 1\): ZeroDivisionError"),
-        ("my_wrong", "def", r"my_wrong.py' cannot be loaded .*SyntaxError"),
+        ("my_wrong", "def", r"cannot be loaded \(my_wrong.py, line 1\): SyntaxError"),
+        ("my_exit", "raise SystemExit(3)", r"cannot be loaded \(my_exit.py, line 1\): SystemExit"),
+        ("this.py", "", "an installed module is called 'this'"),
+        ("cycler.py", "", "an installed module is called 'cycler'|another module is called"),
+        ("m" * 300, None, "is neither"),
         ("json.py", "", "another module is called 'json'"),
     ],
 )
@@ -149,6 +153,14 @@ def test_a_plugin_that_cannot_be_loaded_is_named(name, content, message):
         load()
     with pytest.raises(InputError, match=message):  # it is not forgotten that it failed
         load()
+
+
+def test_a_path_that_would_be_parted_is_refused(tmp_path):
+    folder = tmp_path / f"a{os.pathsep}b"
+    folder.mkdir()
+    (folder / "my_feature.py").write_text(FEATURE)
+    with pytest.raises(InputError, match="in its path, which parts the names"):
+        name_plugins([str(folder / "my_feature.py")])
 
 
 def test_the_command_line_takes_plugins_at_any_place(tmp_path):

@@ -54,6 +54,10 @@ def test_contours_train_and_are_never_asked(tmp_path, draw_pictures, write_exper
          r"pseudo_share=0.5 needs pseudo_sketches; set it to \{contours: canny\}"),
         ({"pseudo_sketches": {"contours": "canny"}}, "drawn for nothing: no split"),
         ({"pseudo_sketches": {"contours": "sobel"}}, "contours='sobel'"),
+        ({"pseudo_sketches": {"contours": "canny"},
+          "protocols": {"a": {"methods": METHODS, "split": SPLIT | {
+              "pseudo_share": 0.5, "noise": {"wrong_labels": 0.2}}}}},
+         r"protocols.a.split.pseudo_share: contours would keep the labels"),
     ],
 )  # fmt: skip
 def test_a_share_and_contours_go_together(shapes, write_experiment, change, reason):

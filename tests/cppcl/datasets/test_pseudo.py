@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from cppcl.datasets import SampleTable
 from cppcl.datasets.pseudo import real_samples, train_on_contours, with_pseudo_sketches
 from cppcl.datasets.splits.seeded import Split
+from cppcl.datasets.unfinished import drawn_share
 from cppcl.errors import InputError
 
 N = 8
@@ -52,3 +55,15 @@ def test_a_share_of_each_class_of_training_images_trains():
     assert len({tuple(added(0.34, seed)) for seed in range(9)}) > 1
     with pytest.raises(InputError, match="none of the training images has contours"):
         train_on_contours(with_pseudo_sketches(REAL, {7: "x"}), SPLIT, 1.0, seed=0)
+
+
+def test_contours_of_a_thing_with_a_number_for_its_name_are_whole():
+    assert drawn_share("sketch/2600/040") == 0.4
+    assert drawn_share("sketch/contours-of/2600") is None
+
+
+def test_a_class_called_like_the_prefix_is_real():
+    ids = ("sketch/contours-of/a.png", *REAL.ids[1:])
+    named = dataclasses.replace(REAL, ids=ids)
+    assert real_samples(named) is named
+    assert real_samples(with_pseudo_sketches(named, {1: "x"})).ids == ids

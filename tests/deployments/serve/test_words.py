@@ -11,7 +11,7 @@ from deployments.serve.answers import answered, describe_model
 from deployments.serve.interface import Query
 from deployments.serve.live import Live
 from tasks.model import Model
-from tasks.words import Words
+from tasks.words import Words, named_rows
 from tasks.workspace import Workspace
 from tests.deployments.serve.serving import encoded, train_shapes
 from tests.tiny_encoders import CLIP, clip_model, saved
@@ -100,3 +100,12 @@ def test_without_a_text_tower_words_are_names(served_place, live):
 def test_a_weight_below_zero_is_refused():
     with pytest.raises(InputError, match="text_weight=-1"):
         Words("fish", -1.0)
+
+
+def test_forms_of_unicode_do_not_matter():
+    names = ["caf\u00e9", "stra\u00dfe"]
+    for text, row in (("cafe\u0301", 0), ("CAF\u00c9", 0), ("STRASSE", 1)):
+        assert named_rows(Words(text), ["", ""], names).tolist() == [row]
+    with pytest.raises(InputError) as error:
+        named_rows(Words("x" * 10_000), ["", ""], names)
+    assert len(str(error.value)) < 300
