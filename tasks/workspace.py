@@ -116,11 +116,14 @@ class Workspace:
         known = sorted({r["experiment"] for r in records.values()})
         if near := did_you_mean(text, known):
             raise InputError(f"no run {text!r} in {self.runs}{near}")
+        gallery = (  # has a model, and nothing else that a run has
+            f", or a gallery called {text!r} with: cppcl index MODEL FOLDER --name {text} "
+            f"--workspace {self.root}"
+        )
         raise InputError(
             f"no run {text!r} in {self.runs} (experiments that were run: "
             f"{', '.join(known) or 'none yet'}); make a run with: cppcl run EXPERIMENT "
-            f"--workspace {self.root}, or a gallery called {text!r} with: cppcl index MODEL "
-            f"FOLDER --name {text} --workspace {self.root}"
+            f"--workspace {self.root}{gallery if stage == 'encode' else ''}"
         )
 
     def check_folder(self, name: str, pictures: Path) -> None:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
-    parser.add_argument("experiment", help="experiment (its latest run) or the name of a run")
+    parser.add_argument(
+        "experiment", metavar="EXPERIMENT", help="experiment (its latest run) or the name of a run"
+    )
     add_listening(parser, PORTS["annotate"])
     parser.add_argument(
         "--split", metavar="KEY", help="split whose training pictures are shown (default: first)"

@@ -46,7 +46,9 @@ def add_record(parser: ArgumentParser) -> None:
 def add_experiment(parser: ArgumentParser) -> None:
     """Add an experiment, ``--set``, ``--workspace``, ``--json`` and ``--verbose``."""
     add_workspace(parser)
-    parser.add_argument("experiment", help="emoji, folder, cufs, ... or a YAML file")
+    parser.add_argument(
+        "experiment", metavar="EXPERIMENT", help="emoji, folder, cufs, ... or a YAML file"
+    )
     parser.add_argument(
         "--set",
         dest="overrides",

@@ -23,7 +23,9 @@ LEAST_SHOWN, MOST_SHOWN = 20, 200
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
-    parser.add_argument("experiment", help="experiment (its latest run) or the name of a run")
+    parser.add_argument(
+        "experiment", metavar="EXPERIMENT", help="experiment (its latest run) or the name of a run"
+    )
     parser.add_argument(
         "--protocol", metavar="NAME", help="protocol whose pairs or labels (default: the first)"
     )

@@ -17,10 +17,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_workspace(parser)
     add_method(parser)
     parser.add_argument(
-        "model", help="name of an experiment or index, or key of an encode artifact"
+        "model",
+        metavar="MODEL",
+        help="name of an experiment or a gallery, or key of an encode artifact",
     )
     parser.add_argument(
         "folder",
+        metavar="FOLDER",
         type=Path,
         help="where to write image_codes.npy and image_samples.csv, and the same of sketches",
     )

@@ -15,8 +15,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
     add_method(parser)
-    parser.add_argument("model", help="name of an experiment, or key of an encode artifact")
-    parser.add_argument("folder", type=Path, help="folder of pictures, at any depth")
+    parser.add_argument(
+        "model", metavar="MODEL", help="name of an experiment, or key of an encode artifact"
+    )
+    parser.add_argument(
+        "folder", metavar="FOLDER", type=Path, help="folder of pictures, at any depth"
+    )
     parser.add_argument(
         "--max-bad-share",
         type=share,

@@ -14,6 +14,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_workspace(parser)
     parser.add_argument(
         "experiment",
+        metavar="EXPERIMENT",
         nargs="?",
         help="emoji, folder, cufs, ... or a YAML file; by default all options",
     )

@@ -16,7 +16,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
     add_method(parser)
-    parser.add_argument("experiment", help="name of an experiment that was run")
+    parser.add_argument(
+        "experiment", metavar="EXPERIMENT", help="name of an experiment that was run"
+    )
     parser.add_argument("--run", help="name of the run to promote (default: the latest)")
     parser.add_argument(
         "--score",

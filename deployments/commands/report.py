@@ -14,7 +14,9 @@ from tasks.workspace import Workspace
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
-    parser.add_argument("run", help="experiment (its latest run) or the name of a run")
+    parser.add_argument(
+        "run", metavar="RUN", help="experiment (its latest run) or the name of a run"
+    )
     parser.add_argument("--output", type=Path, metavar="DIR", help="copy the report's files there")
 
 

@@ -25,7 +25,9 @@ PAGE = "index.html"
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_workspace(parser)
-    parser.add_argument("dataset", help="cufs, flickr15k, pacs, sketchy-ext, ... or a YAML file")
+    parser.add_argument(
+        "dataset", metavar="DATASET", help="cufs, flickr15k, pacs, sketchy-ext, ... or a YAML file"
+    )
     parser.add_argument(
         "--quick", action="store_true", help="few values of every sweep, and one split"
     )

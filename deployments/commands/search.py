@@ -26,7 +26,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_workspace(parser)
     add_method(parser)
     parser.add_argument(
-        "model", help="name of an experiment or index, or key of an encode artifact"
+        "model",
+        metavar="MODEL",
+        help="name of an experiment or a gallery, or key of an encode artifact",
     )
     parser.add_argument(
         "sketches",
@@ -52,6 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--text-weight",
         type=float,
+        metavar="WEIGHT",
         default=WEIGHT,
         help=f"weight of the words where they are added, that of the sketch being 1 "
         f"(default {WEIGHT:g})",

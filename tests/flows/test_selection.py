@@ -86,8 +86,11 @@ def test_the_latest_run_of_an_experiment_is_found(place):
     assert place.find_run("a-b")[0] == "a-b-20260103T000000000001Z"
     assert list(place.run_records())[-1] == "a-b-20260103T000000000001Z"
     assert str(place.find_model("b")) == "encode/" + "3" * 32
-    with pytest.raises(InputError, match=r"no run 'c' .*were run: a-b, b\).*cppcl run EXPERIMENT"):
+    missing = r"no run 'c' .*were run: a-b, b\).*cppcl run EXPERIMENT --workspace \S+"
+    with pytest.raises(InputError, match=f"{missing}$"):
         place.find_run("c")
+    with pytest.raises(InputError, match=f"{missing} or a gallery called 'c'"):
+        place.find_model("c")
     record(place, "shapes", "20260104T000000000000Z")
     with pytest.raises(InputError, match=r"no run 'shape' .*did you mean 'shapes'\?$"):
         place.find_run("shape")
