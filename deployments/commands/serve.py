@@ -24,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "models",
         nargs="+",
         metavar="MODEL",
-        help="name of an experiment or index (newer runs replace older ones), or key of an "
+        help="name of an experiment or a gallery (newer runs replace older ones), or key of an "
         "encode artifact",
     )
     add_listening(parser, PORTS["serve"])
