@@ -26,7 +26,7 @@ def timm_model(**options):
     """The package's own model, of which everything is random, so that nothing is 0 or 1."""
     import timm
 
-    return _random(timm.create_model(TIMM, pretrained=False, **options))
+    return _random(lambda: timm.create_model(TIMM, pretrained=False, **options))
 
 
 def clip_model(folder: Path):
@@ -34,14 +34,16 @@ def clip_model(folder: Path):
     import open_clip
 
     register_clip(folder)
-    return _random(open_clip.create_model(CLIP, load_weights=False, pretrained_text=False))
+    return _random(lambda: open_clip.create_model(CLIP, load_weights=False, pretrained_text=False))
 
 
-def _random(model):
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
+def _random(make):
+    """The same weights, whichever tests ran before."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        model = make()
         for weight in model.parameters():
-            weight += 0.1 * torch.randn(weight.shape, generator=generator)
+            weight += 0.1 * torch.randn_like(weight)
     return model.eval()
 
 

@@ -29,7 +29,8 @@ def rank_1(extractor, pairs):
 
 
 @pytest.mark.parametrize("objective", ["infonce", "triplet"])
-def test_sixteen_pictures_are_learned(objective, transformer, pairs, monkeypatch):
+def test_eight_pictures_are_learned(objective, transformer, pairs, monkeypatch):
+    pairs = tuple(given[:4] for given in pairs)
     monkeypatch.setattr(
         "cppcl.features.trained.tokens.MirroredLesson.pictures",
         lambda self, modality, rows: torch.from_numpy(self.views[modality].maps[rows]) / 255,
