@@ -43,6 +43,8 @@ SHARED = 0.7
 """Kernel between the modalities, against that within one."""
 TEMPERATURE = 0.1
 """Of the posterior of a class, for least-squares scores of which the right one is near 1."""
+NO_WEIGHT = 1e-9
+"""Sum of probabilities that is none."""
 LEAST = 1e-3
 """Least probability by which samples are weighed, so that none is lost wholly."""
 
@@ -247,7 +249,7 @@ def _of_pairs(
             own, wrong = _against_others(of_sketch, of_image, targets[held_out])
             yield held_out, own, wrong
 
-    scores, probability, share = _rounds(judged, len(left), N_ROUNDS["pairs"])
+    scores, probability, share = _rounds(judged, fold, N_ROUNDS["pairs"])
     by_sample = [
         (_largest(scores, rows, n, np.nan), _largest(probability, rows, n, 1.0))
         for rows, n in ((left, len(of_sketches)), (right, len(of_images)))
@@ -298,7 +300,7 @@ def _of_labels(
             likeliest[rows] = posterior.argmax(axis=1)
             yield rows, posterior[~other], posterior[other]
 
-    scores, probability, share = _rounds(judged, n, N_ROUNDS["labels"])
+    scores, probability, share = _rounds(judged, fold, N_ROUNDS["labels"])
     return Agreement(
         "labels",
         scores[:n_sketches],
@@ -330,9 +332,10 @@ def _members(
 
 
 def _rounds(
-    judged: Callable[[Array], Iterator[tuple[Rows, Array, Array]]], n: int, n_rounds: int
+    judged: Callable[[Array], Iterator[tuple[Rows, Array, Array]]], fold: Rows, n_rounds: int
 ) -> tuple[Array, Array, float]:
     """Scores of n samples, probabilities that they are right, and the share of right ones."""
+    n = len(fold)
     probability, scores, share = np.ones(n), np.empty(n), 1.0
     for _ in range(n_rounds):
         wrong = []
@@ -340,7 +343,9 @@ def _rounds(
             scores[rows] = own
             wrong.append(others)
         probability, share = mixture(scores, np.concatenate(wrong))
-        if share == 1:
+        # Where none outside a fold is likely right, there is nothing to learn another model from.
+        outside = probability.sum() - np.bincount(fold, weights=probability)
+        if share == 1 or outside.min() <= NO_WEIGHT:
             break
     return scores, probability, share
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cppcl.datasets.files import made_whole
+from cppcl.datasets.files import made_whole, printable
 from cppcl.datasets.published.archives import (
     ARCHIVE_SUFFIXES,
     READ_ERRORS,
@@ -26,6 +26,7 @@ from cppcl.datasets.published.archives import (
 from cppcl.datasets.published.download import DiskErrors, check_room
 from cppcl.datasets.published.layout import (
     Part,
+    can_be_kept,
     check_source,
     first_paths,
     is_picture,
@@ -133,9 +134,10 @@ def add_files(
     ):
         n_bytes = n_files = 0
         for member in members(source, whole_name(source), Path(scratch), limits=limits):
-            known = None if member.link else part_of(member.name, parts)
+            usable = not member.link and can_be_kept(member.name)
+            known = part_of(member.name, parts) if usable else None
             if known is None:
-                added.others.append(member.name)
+                added.others.append(printable(member.name))
                 continue
             part, place = known
             key = key_of(place)

@@ -10,12 +10,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import IO
 
-from cppcl.datasets.files import check_readable, walk
+from cppcl.datasets.files import check_readable, printable, walk
 from cppcl.datasets.published.archives import is_archive
 from cppcl.datasets.published.mirrors import Archive
 from cppcl.errors import InputError
 from cppcl.modality import Modality
 from cppcl.regular_files import check_regular
+
+LONGEST_NAME = 255
+"""Bytes of a name that file systems take."""
 
 Placer = Callable[[str], str | None]
 """From the path of any file to its place in the data set's own layout, or None."""
@@ -110,6 +113,14 @@ def part_of(path: str, parts: Sequence[Part]) -> tuple[Part, str] | None:
     return None
 
 
+def can_be_kept(path: str) -> bool:
+    """False for a path that is no Unicode, or of a name too long for a file."""
+    try:
+        return max(map(len, path.encode().split(b"/"))) <= LONGEST_NAME
+    except UnicodeEncodeError:
+        return False
+
+
 def whole_name(path: Path, levels: int = 3) -> str:
     """Last components of an absolute path, since a layout may be recognised by parent folders."""
     return "/".join([p for p in path.absolute().parts if p != "/"][-levels:])
@@ -129,9 +140,9 @@ def read_layout(root: Path, parts: Sequence[Part]) -> Contents:
     top = len(str(root)) + 1
     entries = {entry.path[top:]: entry for entry, is_system in walk(root) if not is_system}
     for path, entry in sorted(entries.items(), key=itemgetter(0)):
-        known = part_of(f"{prefix}/{path}", parts)
+        known = part_of(f"{prefix}/{path}", parts) if can_be_kept(path) else None
         if known is None:
-            others.append(path)
+            others.append(printable(path))
             continue
         part, place = known
         check_regular(Path(entry.path))

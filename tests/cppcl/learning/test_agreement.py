@@ -47,6 +47,19 @@ def test_clean_data_are_all_right(make):
     assert (found.image_probability == 1).all()
 
 
+@pytest.mark.parametrize("names", [np.repeat(np.arange(5), 4), np.arange(20)])
+def test_where_all_look_wrong_they_are_judged_all_the_same(names):
+    """Of features that have nothing to do with labels; no model is learned from none."""
+    for seed in range(4):
+        sketches, images = np.random.default_rng(seed).standard_normal((2, 20, 12))
+        found = agreement(sketches, images, names, names)
+        for values in (found.sketch, found.image, *found.probabilities):
+            assert np.isfinite(values).all()
+        for member in found.members or ():
+            assert (member.data >= 0).all()
+            assert member.sum(axis=1) == pytest.approx(1, abs=0.01)
+
+
 @pytest.mark.parametrize("make", [pairs, classes])
 @pytest.mark.parametrize("wrong", [0.2, 0.4])
 def test_wrong_ones_are_found(make, wrong):

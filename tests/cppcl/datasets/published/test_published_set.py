@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -431,3 +433,30 @@ def test_counts_of_unseen_classes_that_differ_are_told(tmp_path):
         "publications count 15,229 and 17,101."
     ) in found
     assert "sketchy-ext-21: no pictures of cabin, cow" in found
+
+
+@pytest.mark.parametrize("label", [os.fsdecode(b"ca\xff"), "c" * 300])
+def test_names_that_no_file_or_text_can_have_are_left_out(label, tmp_path):
+    data_set = offline("sketchy-ext", extended=False)
+    files = OFFICIAL["sketchy-ext"]()
+    some = next(name for name in files if part_of(name, data_set.parts[:1]))
+    folder, _, name = some.rpartition("/")
+    odd = f"{folder.rpartition('/')[0]}/{label}/{name}"
+    archive = tmp_path / "a.tar"
+    with tarfile.open(archive, "w") as tar:
+        for each, content in {**files, odd: files[some]}.items():
+            entry = tarfile.TarInfo(each)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    added = data_set.add(tmp_path / "data", archive)
+    "\n".join(added.findings()).encode()
+    assert any(("ca\\xff" in other) or ("ccc" in other) for other in added.others)
+    table = data_set.table(data_set.home(tmp_path / "data"))
+    assert not any(label in i for i in table.ids)
+    if len(label) < 9:
+        place = tmp_path / "plain" / "sketch" / label
+        place.mkdir(parents=True)
+        write_folder(tmp_path / "plain", files)
+        (place / name).write_bytes(files[some])
+        there = offline("sketchy-ext", extended=False, root=tmp_path / "plain")
+        assert not any(label in i for i in there.table(tmp_path / "plain").ids)
