@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from cppcl.errors import InputError
-from cppcl.pictures.unfinished import outline_length, shapes_of, svg_text
+from cppcl.pictures.unfinished import outline_length, parse_svg, shapes_of, svg_text
 
 DISPLACEMENT = 0.15
 """Standard deviation of a stroke's displacement at share 0, in sides of the view box."""
@@ -35,16 +35,16 @@ def thinned(svg: str, share: float, *, seed: int = 0) -> str:
     Raises
     ------
     InputError
-        For a share out of range, or an SVG without shapes.
+        For a share out of range, what is no SVG, or one without shapes.
     """
     root, shapes = _parsed(svg, share)
     if share == 1:
         return svg
     lengths = [outline_length(shape) for _, shape, _ in shapes]
     left = share * sum(lengths)
-    for k in np.random.default_rng(seed).permutation(len(shapes)).tolist():
+    for number, k in enumerate(np.random.default_rng(seed).permutation(len(shapes)).tolist()):
         parent, shape, _ = shapes[k]
-        if left <= 0:
+        if left <= 0 and number:  # one is left in any case
             parent.remove(shape)
         left -= lengths[k]
     return svg_text(root)
@@ -71,7 +71,7 @@ def jittered(svg: str, share: float, *, seed: int = 0) -> str:
     Raises
     ------
     InputError
-        For a share out of range, or an SVG without shapes or view box.
+        For a share out of range, what is no SVG, or one without shapes or view box.
     """
     root, shapes = _parsed(svg, share)
     if share == 1:
@@ -92,7 +92,7 @@ def _parsed(
 ) -> tuple[ElementTree.Element, list[tuple[ElementTree.Element, ElementTree.Element, bool]]]:
     if not 0 < share <= 1:
         raise InputError(f"share={share} of a drawing must lie in (0, 1]")
-    root = ElementTree.fromstring(svg)
+    root = parse_svg(svg)
     if not (shapes := shapes_of(root)):
         raise InputError("the drawing has no shapes that could be left out or moved")
     return root, shapes

@@ -33,11 +33,11 @@ def drawn(svg: str, share: float) -> str:
     Raises
     ------
     InputError
-        For a share out of range, or an SVG without shapes.
+        For a share out of range, what is no SVG, or one without shapes.
     """
     if not 0 < share <= 1:
         raise InputError(f"share={share} of a drawing must lie in (0, 1]")
-    root = ElementTree.fromstring(svg)
+    root = parse_svg(svg)
     shapes = shapes_of(root)
     if not shapes:
         raise InputError("the drawing has no shapes that could be drawn one after another")
@@ -61,6 +61,14 @@ def drawn(svg: str, share: float) -> str:
     return svg_text(root)
 
 
+def parse_svg(svg: str) -> ElementTree.Element:
+    """Root of a drawing; `InputError` for what is no XML."""
+    try:
+        return ElementTree.fromstring(svg)
+    except (ElementTree.ParseError, ValueError) as error:
+        raise InputError(f"the drawing is no SVG ({error})") from error
+
+
 def svg_text(root: ElementTree.Element) -> str:
     """A drawing as text, its namespace that of SVG without prefixes."""
     for element in root.iter():
@@ -73,7 +81,10 @@ def shapes_of(
     root: ElementTree.Element,
 ) -> list[tuple[ElementTree.Element, ElementTree.Element, bool]]:
     """Shapes in the order of the file, behind their parents, and whether each is filled."""
-    return _shapes(root, root, {})
+    try:
+        return _shapes(root, root, {})
+    except RecursionError:
+        raise InputError("the drawing has groups within groups too deep to be read") from None
 
 
 def outline_length(shape: ElementTree.Element) -> float:

@@ -10,6 +10,7 @@ import pytest
 from cppcl.errors import InputError
 from cppcl.pictures.decoding import decode_picture
 from cppcl.pictures.poorer import DISPLACEMENT, jittered, thinned
+from cppcl.pictures.unfinished import drawn
 from tests.cppcl.pictures.test_unfinished import svg
 
 LINES = svg(*(f'line x1="10" y1="{y}" x2="90" y2="{y}"' for y in range(5, 100, 10)))
@@ -60,3 +61,21 @@ def test_whole_drawings_are_themselves_and_nonsense_is_refused(change):
 def test_a_drawing_without_view_box_cannot_be_jittered():
     with pytest.raises(InputError, match="viewBox=None of a drawing must have four numbers"):
         jittered(LINES.replace('viewBox="0 0 100 100"', ""), 0.5)
+
+
+@pytest.mark.parametrize("poorer", [drawn, thinned, jittered])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("<svg", "is no SVG"),
+        ("<svg>" + "<g>" * 3000 + '<line x2="9"/>' + "</g>" * 3000 + "</svg>", "too deep"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(poorer, text, reason):
+    with pytest.raises(InputError, match=reason):
+        poorer(text, 0.5)
+
+
+def test_of_strokes_without_length_one_is_left():
+    dots = svg(*(f'line x1="{k}" x2="{k}"' for k in range(3)))
+    assert thinned(dots, 0.5).count("<line") == 1
