@@ -14,8 +14,10 @@ from cppcl.errors import InputError
 from cppcl.features import Extractor
 from cppcl.retrieval.exact import Metric
 from cppcl.retrieval.feedback import moved_query
-from cppcl.validation import check_number, suggestion
+from cppcl.validation import check_number, did_you_mean
 
+N_NAMED = 20
+"""Labels that an error names."""
 WEIGHT = 1.0
 """Of the words' code, that of the sketch being 1."""
 
@@ -88,9 +90,13 @@ def named_rows(words: Words, titles: Sequence[str], labels: Sequence[str]) -> ND
     rows = [row for row, name in enumerate(names) if all(word in name for word in asked)]
     if not rows:
         known = sorted(set(labels) - {""})
+        hint = did_you_mean(words.text.strip(), known)
+        if not hint:
+            more = f" and {len(known) - N_NAMED} more" if len(known) > N_NAMED else ""
+            hint = f"; there is {', '.join(known[:N_NAMED])}{more}" if known else ""
         raise InputError(
             f"no picture has {words.text.strip()!r:.80} in its name, and this model knows no "
-            f"other words{suggestion(words.text.strip(), known)}"
+            f"other words{hint}"
         )
     return np.array(rows, dtype=np.int64)
 

@@ -109,3 +109,6 @@ def test_forms_of_unicode_do_not_matter():
     with pytest.raises(InputError) as error:
         named_rows(Words("x" * 10_000), ["", ""], names)
     assert len(str(error.value)) < 300
+    many = [f"class {n}" for n in range(1000)]
+    with pytest.raises(InputError, match=r"there is class 0, class 1, .* and 980 more$"):
+        named_rows(Words("zzz"), [""] * 1000, many)
