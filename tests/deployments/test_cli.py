@@ -193,6 +193,7 @@ class TestFinishedRun:
         assert list(summary) == [
             "experiment",
             "metrics",
+            "conventions",
             "differences",
             "training",
             "artifacts",

@@ -209,6 +209,7 @@ def clone(folder: Path) -> None:
     """Copy what a reader has after cloning; with what numba compiled, which goes by dates."""
     for name in ("cppcl", "storage", "tasks", "flows", "deployments", "tests"):
         shutil.copytree(ROOT / name, folder / name)
+    shutil.copy(ROOT / "pyproject.toml", folder)
 
 
 @pytest.fixture

@@ -61,7 +61,8 @@ def query_values(chain: Any, protocol: str, method: str, score: str) -> Any:
 
 
 def test_differences_are_those_of_the_stored_evaluations(chain, summary):
-    assert list(summary)[:4] == ["experiment", "metrics", "differences", "published"]
+    first = ["experiment", "metrics", "conventions", "differences", "published"]
+    assert list(summary)[:5] == first
     assert list(summary["differences"]) == ["instance", "category"]
     for protocol, first, second, score in (
         ("instance", "cprl", "centred_cosine", "rank_1"),
@@ -178,4 +179,4 @@ def test_nothing_is_compared_without_a_report(chain, run_plain, experiment_file)
     selection = Selection("evaluate", None, ())
     alone = run_plain(experiment_file, chain.workspace, selection=selection)
     summary = alone.record.summary(chain.workspace.store)
-    assert list(summary)[:3] == ["experiment", "metrics", "training"]
+    assert list(summary)[:4] == ["experiment", "metrics", "conventions", "training"]

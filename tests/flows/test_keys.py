@@ -59,6 +59,11 @@ CHANGES: dict[str, set[str]] = {
     "held_out=samples": REPORT,
     "warm_start=true": REPORT,
     "ranks=[1]": EVALUATE | REPORT,
+    "precisions=[2]": EVALUATE | REPORT,
+    "map_at=[2]": EVALUATE | REPORT,
+    "in_class=true": {"evaluate cprl", "evaluate centred_cosine"} | REPORT,
+    # Of mAP@k alone, which is not asked for.
+    "denominators=[hits]": REPORT,
     "metric=l2": EVALUATE | TUNED | REPORT,
     "evaluation.seed=1": EVALUATE | REPORT,
     # Of binary codes alone, which there are none of.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cppcl.errors import InputError
 from cppcl.features.base import Extractor, Memory, Picture
 from cppcl.features.combination import WEIGHTS, CombinedExtractor
-from cppcl.features.layers import Layer
+from cppcl.features.layers import Layer, Numbers, Tiles
 from cppcl.features.trained.comparisons import LearnedByComparison
 from cppcl.features.trained.kept_rows import MOST_BYTES, KeptRows
 from cppcl.features.trained.passes import COPIES_OF_WEIGHTS
@@ -110,8 +110,14 @@ class Adapter(LearnedByComparison):
                 )
 
     def _make_base(self, modality: Modality) -> Extractor:
-        own = self.options if modality == "sketch" else self.image_options
-        return type(self).make(self.features, (self.options if own is None else own) or {})
+        is_own = modality == "image" and self.image_options is not None
+        option = "image_options" if is_own else "options"
+        try:
+            return type(self).make(self.features, getattr(self, option) or {})
+        except InputError as error:
+            raise InputError(
+                f"options features={self.features!r:.80} and {option}: {error}"
+            ) from error
 
     def _base(self, modality: Modality) -> Extractor:
         if modality not in self._built:
@@ -218,8 +224,9 @@ class Adapter(LearnedByComparison):
         return any((row != seen[0]).any() for row in seen)
 
     def explain(self, picture: Picture) -> list[Layer]:
-        """What the frozen features see."""
-        return self._base(self._modality).explain(picture)
+        """What the frozen features see, without their numbers."""
+        layers = self._base(self._modality).explain(picture)
+        return [layer for layer in layers if not isinstance(layer, Numbers | Tiles)]
 
     def memory(self, longest_side: int) -> Memory:
         """What the frozen features need, with PyTorch and those that are kept."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ class KeptRows:
     """
 
     def __init__(self, most: int = MOST_BYTES) -> None:
-        self._most, self._bytes, self._lock = most, 0, Lock()
+        self._most, self._bytes, self._lock = most, 0, threading.Lock()
         self._rows: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
 
     def transform(

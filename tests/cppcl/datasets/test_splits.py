@@ -194,6 +194,7 @@ def emoji(tmp_path_factory):
 def test_splits_are_published():
     emoji = [f"emoji-{p}-{seed}" for p in ("category", "instance") for seed in range(3)]
     others = ["cufs-official", *(f"cufs-random-{seed}" for seed in range(5))]
+    others += ["qmul-chair-v2", "qmul-shoe-v2"]
     others += [f"{p}-{seed}" for p in ("pacs-category", "qmul-test-half") for seed in range(3)]
     assert published_names() == sorted([*emoji, *others, "qmul-test-part"])
     with pytest.raises(InputError, match=r"no published split 'x'; there are cufs-official"):

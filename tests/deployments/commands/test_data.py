@@ -16,7 +16,10 @@ from cppcl.errors import DataUnavailableError
 
 Command = Callable[..., Any]
 LABELS = ("dog", "horse", "person")
-NAMES = ("cufs", "flickr15k", "pacs", "qmul", "qmul-test", "tuberlin")
+NAMES = (
+    *("cufs", "flickr15k", "pacs", "qmul", "qmul-chair-v2", "qmul-shoe-v2", "qmul-test"),
+    *("quickdraw-ext", "sketchy-ext", "tuberlin", "tuberlin-ext"),
+)
 
 
 def picture(path: Path, number: int) -> None:

@@ -234,6 +234,10 @@ def all_items(stages: Any, trained: dict[str, Reference]) -> list[MeasuredItem]:
     soon = {"stable": {"text": "It is soon stable", "limit": 40, "errata": [20]}}
     ahead = {"ahead": {"text": "Curricula help", "errata": [22, 23]}}
     square = {"title": "rho", "chosen": [0, 0.5]}
+    compared = [
+        Series("Published", about={"printed": {"map": 0.5}, "note": ""}),
+        Series("CPRL", [trained["cprl"]], {"printed": {}, "note": ""}),
+    ]
     exact = {"method": "cprl", "bits": None, "note": ""}
     series: dict[str, tuple[dict[str, Any], list[Series]]] = {
         "differences": ({"score": "map"}, methods),
@@ -264,6 +268,7 @@ def all_items(stages: Any, trained: dict[str, Reference]) -> list[MeasuredItem]:
         "convergence": ({"score": "map", "claims": soon}, methods),
         "sensitivity": ({"score": "map", "axes": [axis]}, swept),
         "surface": ({"score": "map", "x": square, "y": square, "claims": ahead}, places),
+        "protocol": ({"sizes": None}, compared),
     }
     assert series.keys() | {"scores"} == KINDS.keys()
     items = [MeasuredItem(kind, kind, kind, "as it is", *given) for kind, given in series.items()]
@@ -328,7 +333,7 @@ def test_every_kind(stages, trained):
 
 def test_what_is_missing_is_said(stages, trained):
     missing = Series("CPRL", [], {"note": ""}, missing="data not present")
-    kinds = KINDS.keys() - {"scores", "binary_codes", "sensitivity", "surface"}
+    kinds = KINDS.keys() - {"scores", "binary_codes", "sensitivity", "surface", "protocol"}
     options = {"score": "map", "printed": {}, "claims": {}}
     items = [
         MeasuredItem(kind, kind, kind, "", options, [missing], message="data not present: cufs")
