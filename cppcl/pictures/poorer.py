@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from xml.etree import ElementTree
-
 import numpy as np
 
 from cppcl.errors import InputError
-from cppcl.pictures.unfinished import outline_length, parse_svg, shapes_of, svg_text
+from cppcl.pictures.unfinished import drawing_of, outline_length, svg_text
 
 DISPLACEMENT = 0.15
 """Standard deviation of a stroke's displacement at share 0, in sides of the view box."""
@@ -37,7 +35,7 @@ def thinned(svg: str, share: float, *, seed: int = 0) -> str:
     InputError
         For a share out of range, what is no SVG, or one without shapes.
     """
-    root, shapes = _parsed(svg, share)
+    root, shapes = drawing_of(svg, share)
     if share == 1:
         return svg
     lengths = [outline_length(shape) for _, shape, _ in shapes]
@@ -73,7 +71,7 @@ def jittered(svg: str, share: float, *, seed: int = 0) -> str:
     InputError
         For a share out of range, what is no SVG, or one without shapes or view box.
     """
-    root, shapes = _parsed(svg, share)
+    root, shapes = drawing_of(svg, share)
     if share == 1:
         return svg
     box = (root.get("viewBox") or "").replace(",", " ").split()
@@ -85,14 +83,3 @@ def jittered(svg: str, share: float, *, seed: int = 0) -> str:
     for (_, shape, _), (x, y) in zip(shapes, moves.tolist(), strict=True):
         shape.set("transform", f"translate({x:.4g} {y:.4g}) {shape.get('transform', '')}".strip())
     return svg_text(root)
-
-
-def _parsed(
-    svg: str, share: float
-) -> tuple[ElementTree.Element, list[tuple[ElementTree.Element, ElementTree.Element, bool]]]:
-    if not 0 < share <= 1:
-        raise InputError(f"share={share} of a drawing must lie in (0, 1]")
-    root = parse_svg(svg)
-    if not (shapes := shapes_of(root)):
-        raise InputError("the drawing has no shapes that could be left out or moved")
-    return root, shapes

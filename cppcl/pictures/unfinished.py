@@ -35,12 +35,7 @@ def drawn(svg: str, share: float) -> str:
     InputError
         For a share out of range, what is no SVG, or one without shapes.
     """
-    if not 0 < share <= 1:
-        raise InputError(f"share={share} of a drawing must lie in (0, 1]")
-    root = parse_svg(svg)
-    shapes = shapes_of(root)
-    if not shapes:
-        raise InputError("the drawing has no shapes that could be drawn one after another")
+    root, shapes = drawing_of(svg, share)
     if share == 1:
         return svg
     lengths = [outline_length(shape) for _, shape, _ in shapes]
@@ -59,6 +54,24 @@ def drawn(svg: str, share: float) -> str:
         else:
             parent.remove(shape)
     return svg_text(root)
+
+
+def drawing_of(
+    svg: str, share: float
+) -> tuple[ElementTree.Element, list[tuple[ElementTree.Element, ElementTree.Element, bool]]]:
+    """Root and shapes of a drawing of which a share is asked for; see `shapes_of`.
+
+    Raises
+    ------
+    InputError
+        For a share out of range, what is no SVG, or one without shapes.
+    """
+    if not 0 < share <= 1:
+        raise InputError(f"share={share} of a drawing must lie in (0, 1]")
+    root = parse_svg(svg)
+    if not (shapes := shapes_of(root)):
+        raise InputError("the drawing has no shapes, so that no share of it can be drawn")
+    return root, shapes
 
 
 def parse_svg(svg: str) -> ElementTree.Element:

@@ -21,6 +21,7 @@ from cppcl.errors import DataUnavailableError, InputError
 from tests.cppcl.datasets.conftest import OFFICIAL, Answer, jpeg, png, write_folder, write_zip
 
 NAMES = sorted(OFFICIAL)
+OF_SEVERAL_CLASSES = [name for name in NAMES if name not in ("qmul-chair-v2", "qmul-shoe-v2")]
 SILENT = Listener(patience=Patience(tries=1))
 
 
@@ -207,9 +208,8 @@ def sketch_files(data_set, files):
     return [path for path in files if part_of(path, sketches)]
 
 
+@pytest.mark.parametrize("name", OF_SEVERAL_CLASSES, indirect=True)
 def test_a_class_without_images_is_told(data_set, files, name, tmp_path):
-    if name in ("qmul-shoe-v2", "qmul-chair-v2"):
-        pytest.skip("it has one class")
     source = write_folder(tmp_path / "plain", files)
     data_set.add(tmp_path / "data", source)
     whole = data_set.table(data_set.fetch(tmp_path / "data"))
