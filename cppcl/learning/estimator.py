@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, partial
-from inspect import signature
+from inspect import Signature, signature
 from typing import Any, Self
 
 from cppcl.errors import InputError
 from cppcl.validation import suggestion
+
+
+class _ConstructorSignature:
+    """Signature of a class: that of its ``__init__``.
+
+    Python before 3.11.3 takes that of ``__new__`` where a class has both.
+    """
+
+    def __get__(self, instance: object, owner: type) -> Signature:
+        found = signature(owner.__init__)  # type: ignore[misc]
+        return found.replace(parameters=list(found.parameters.values())[1:])
 
 
 class Estimator:
@@ -23,6 +34,8 @@ class Estimator:
     as a mapping of what differs from these defaults, and `get_params` and `set_params` reach into
     it by ``group__option``.
     """
+
+    __signature__ = _ConstructorSignature()
 
     def __new__(cls, *_: Any, **options: Any) -> Self:
         """Refuse an option that does not exist, with the nearest, before anything is constructed.
