@@ -1,23 +1,23 @@
 """Data sets: functions that return a sample table and a licence line."""
 
 from cppcl.datasets.base import DataSet
-from cppcl.datasets.cufs import Cufs
 from cppcl.datasets.emoji import Emoji
 from cppcl.datasets.emoji_drawn import EmojiDrawn
-from cppcl.datasets.flickr15k import Flickr15k
 from cppcl.datasets.folder import Folder, images_only
 from cppcl.datasets.folder_drawn import FolderDrawn
 from cppcl.datasets.matrices import Matrices
-from cppcl.datasets.pacs import Pacs
+from cppcl.datasets.published.cufs import Cufs
+from cppcl.datasets.published.flickr15k import Flickr15k
+from cppcl.datasets.published.pacs import Pacs
 from cppcl.datasets.published.published_set import PublishedSet
-from cppcl.datasets.qmul import Qmul
-from cppcl.datasets.qmul_test import QmulTest
-from cppcl.datasets.qmul_v2 import QmulChairV2, QmulShoeV2
-from cppcl.datasets.quickdraw_ext import QuickDrawExt
-from cppcl.datasets.sketchy_ext import SketchyExt
+from cppcl.datasets.published.qmul import Qmul
+from cppcl.datasets.published.qmul_test import QmulTest
+from cppcl.datasets.published.qmul_v2 import QmulChairV2, QmulShoeV2
+from cppcl.datasets.published.quickdraw_ext import QuickDrawExt
+from cppcl.datasets.published.sketchy_ext import SketchyExt
+from cppcl.datasets.published.tuberlin import TuBerlin
+from cppcl.datasets.published.tuberlin_ext import TuBerlinExt
 from cppcl.datasets.table import SampleTable
-from cppcl.datasets.tuberlin import TuBerlin
-from cppcl.datasets.tuberlin_ext import TuBerlinExt
 from cppcl.modality import MODALITIES, Modality
 
 DATASETS: dict[str, type[DataSet]] = {

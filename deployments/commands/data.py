@@ -229,8 +229,8 @@ def belongs_to(path: Path, wrong: PublishedSet) -> str:
     """Which other data set an archive or folder may be of, as the end of a message."""
     import tempfile
 
-    from cppcl.datasets.published.archives import members
-    from cppcl.datasets.published.layout import part_of, whole_name
+    from cppcl.datasets.acquisition.archives import members
+    from cppcl.datasets.acquisition.layout import part_of, whole_name
 
     try:
         with tempfile.TemporaryDirectory() as scratch:

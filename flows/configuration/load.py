@@ -15,9 +15,10 @@ from pydantic import BaseModel, ValidationError
 from cppcl.errors import InputError
 from cppcl.features import make_extractor
 from cppcl.validation import did_you_mean
-from flows.configuration.experiment import SPLIT_RULES, Experiment, FileSplit
+from flows.configuration.experiment import Experiment
 from flows.configuration.extractors import read_extractor
 from flows.configuration.options import Options, RegisteredOptions
+from flows.configuration.splits import SPLIT_RULES, FileSplit
 from flows.configuration.yaml_text import SHORT, read_yaml
 
 Read = TypeVar("Read", bound=Options)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cppcl.datasets import DATASETS, PublishedSet, transfer
-from cppcl.datasets.published.mirrors import Listener
+from cppcl.datasets.acquisition.mirrors import Listener
 from cppcl.datasets.table import SampleTable
 from cppcl.datasets.transfer import ROLES, Role, joined_findings, joined_folder, joined_table
 from cppcl.errors import CppclError

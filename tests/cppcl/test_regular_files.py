@@ -10,8 +10,8 @@ import pytest
 from cppcl.audit.verdicts import read_verdict_file
 from cppcl.curriculum.annotation.answers import read_answers
 from cppcl.datasets import Matrices
+from cppcl.datasets.acquisition.archives import Limits, members
 from cppcl.datasets.files import file_sha256
-from cppcl.datasets.published.archives import Limits, members
 from cppcl.datasets.splits.published import split_text
 from cppcl.errors import CppclError, InputError, PictureError
 from cppcl.features.networks.weights import read_weights, weights_identity

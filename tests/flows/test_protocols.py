@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from cppcl.datasets import DATASETS
+from cppcl.datasets.published.zero_shot import ZeroShotSet
 from cppcl.datasets.splits import UNSEEN_CLASSES, unseen_split
-from cppcl.datasets.zero_shot import ZeroShotSet
 from cppcl.report.tables import score_title
 from flows.configuration.load import load_experiment
 from flows.reproduction.config import PrintedRow, load_reproduction

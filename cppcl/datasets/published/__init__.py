@@ -1,1 +1,1 @@
-"""Data sets that were published elsewhere: downloaded or added by hand, recognised, checked."""
+"""Data sets that were published elsewhere, and what they have in common."""

@@ -8,13 +8,13 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
+from cppcl.datasets.acquisition.adding import Added, add_files, alone, link_folder
+from cppcl.datasets.acquisition.archives import is_archive
+from cppcl.datasets.acquisition.download import DiskFullError
+from cppcl.datasets.acquisition.layout import Contents, Part, first_paths, read_layout
+from cppcl.datasets.acquisition.mirrors import Archive, Listener, obtain
 from cppcl.datasets.files import file_sha256
 from cppcl.datasets.folder import of_one_modality
-from cppcl.datasets.published.adding import Added, add_files, alone, link_folder
-from cppcl.datasets.published.archives import is_archive
-from cppcl.datasets.published.download import DiskFullError
-from cppcl.datasets.published.layout import Contents, Part, first_paths, read_layout
-from cppcl.datasets.published.mirrors import Archive, Listener, obtain
 from cppcl.datasets.table import SampleTable
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.modality import MODALITIES, Modality

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from cppcl.datasets.cufs import TEST, TRAINING
-from cppcl.datasets.qmul import VOC_CLASSES
+from cppcl.datasets.published.cufs import TEST, TRAINING
+from cppcl.datasets.published.qmul import VOC_CLASSES
 
 
 def png(number: int, size: tuple[int, int] = (8, 6)) -> bytes:

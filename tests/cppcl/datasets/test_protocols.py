@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from cppcl.datasets import DATASETS, SampleTable
-from cppcl.datasets.cufs import TEST, TRAINING, Cufs
-from cppcl.datasets.published.mirrors import Listener
-from cppcl.datasets.qmul_test import CLASSES, QmulTest
+from cppcl.datasets.acquisition.mirrors import Listener
+from cppcl.datasets.published.cufs import TEST, TRAINING, Cufs
+from cppcl.datasets.published.qmul_test import CLASSES, QmulTest
 from cppcl.datasets.splits import (
     Split,
     counted_split,

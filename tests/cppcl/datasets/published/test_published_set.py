@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from cppcl.datasets import DATASETS
-from cppcl.datasets.published.adding import alone
-from cppcl.datasets.published.download import DiskFullError, Patience
-from cppcl.datasets.published.layout import key_of, part_of
-from cppcl.datasets.published.mirrors import Listener
+from cppcl.datasets.acquisition.adding import alone
+from cppcl.datasets.acquisition.download import DiskFullError, Patience
+from cppcl.datasets.acquisition.layout import key_of, part_of
+from cppcl.datasets.acquisition.mirrors import Listener
 from cppcl.errors import DataUnavailableError, InputError
 from tests.cppcl.datasets.conftest import OFFICIAL, Answer, jpeg, png, write_folder, write_zip
 
@@ -160,7 +160,7 @@ def test_a_full_disk_leaves_nothing(data_set, files, name, tmp_path, monkeypatch
             target.write_bytes(content := file.read())
         return content[:16]
 
-    monkeypatch.setattr("cppcl.datasets.published.adding.copy", write_some)
+    monkeypatch.setattr("cppcl.datasets.acquisition.adding.copy", write_some)
     with pytest.raises(DiskFullError, match=r"the disk is full.*nothing was added"):
         data_set.add(tmp_path / "data", source)
     assert all_files(tmp_path / "data") == [f"{name}/.lock"]

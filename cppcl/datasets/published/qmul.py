@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import ClassVar
 from xml.etree import ElementTree
 
-from cppcl.datasets.published.adding import add_files
-from cppcl.datasets.published.layout import Contents, Part, by_pattern
-from cppcl.datasets.published.mirrors import Archive, Listener
+from cppcl.datasets.acquisition.adding import add_files
+from cppcl.datasets.acquisition.layout import Contents, Part, by_pattern
+from cppcl.datasets.acquisition.mirrors import Archive, Listener
 from cppcl.datasets.published.published_set import PublishedSet, SampleRow
-from cppcl.datasets.qmul_test import CITATION, CLASSES
+from cppcl.datasets.published.qmul_test import CITATION, CLASSES
+from cppcl.datasets.published.tuberlin import DRAWINGS, SKETCHES, TuBerlin
 from cppcl.datasets.splits.published import published_text
-from cppcl.datasets.tuberlin import DRAWINGS, SKETCHES, TuBerlin
 from cppcl.errors import InputError
 
 _VOC = Archive(

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cppcl.datasets.published.archives import is_archive
-from cppcl.datasets.published.download import (
+from cppcl.datasets.acquisition.archives import is_archive
+from cppcl.datasets.acquisition.download import (
     DiskErrors,
     DiskFullError,
     DownloadError,

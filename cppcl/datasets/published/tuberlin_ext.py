@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from cppcl.datasets.published.layout import Part
-from cppcl.datasets.tuberlin import TuBerlin
-from cppcl.datasets.zero_shot import UnseenCounts, ZeroShotSet
+from cppcl.datasets.acquisition.layout import Part
+from cppcl.datasets.published.tuberlin import TuBerlin
+from cppcl.datasets.published.zero_shot import UnseenCounts, ZeroShotSet
 
 
 class TuBerlinExt(ZeroShotSet):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from cppcl.datasets.published.layout import Part, by_pattern
-from cppcl.datasets.published.mirrors import Archive
-from cppcl.datasets.zero_shot import UnseenCounts, ZeroShotSet
+from cppcl.datasets.acquisition.layout import Part, by_pattern
+from cppcl.datasets.acquisition.mirrors import Archive
+from cppcl.datasets.published.zero_shot import UnseenCounts, ZeroShotSet
 
 _SITE = "http://datasets.cvc.uab.es/QuickDraw"
 

@@ -10,9 +10,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import IO
 
+from cppcl.datasets.acquisition.archives import is_archive
+from cppcl.datasets.acquisition.mirrors import Archive
 from cppcl.datasets.files import check_readable, printable, walk
-from cppcl.datasets.published.archives import is_archive
-from cppcl.datasets.published.mirrors import Archive
 from cppcl.errors import InputError
 from cppcl.modality import Modality
 from cppcl.regular_files import check_regular

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cppcl.datasets.files import made_whole, printable
-from cppcl.datasets.published.archives import (
+from cppcl.datasets.acquisition.archives import (
     ARCHIVE_SUFFIXES,
     READ_ERRORS,
     Limits,
@@ -23,8 +22,8 @@ from cppcl.datasets.published.archives import (
     members,
     same_content,
 )
-from cppcl.datasets.published.download import DiskErrors, check_room
-from cppcl.datasets.published.layout import (
+from cppcl.datasets.acquisition.download import DiskErrors, check_room
+from cppcl.datasets.acquisition.layout import (
     Part,
     can_be_kept,
     check_source,
@@ -36,7 +35,8 @@ from cppcl.datasets.published.layout import (
     read_layout,
     whole_name,
 )
-from cppcl.datasets.published.mirrors import Listener
+from cppcl.datasets.acquisition.mirrors import Listener
+from cppcl.datasets.files import made_whole, printable
 from cppcl.errors import InputError
 from cppcl.validation import counted
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path  # noqa: F401 - the options of `PublishedSet` name it
 from typing import ClassVar, Literal
 
-from cppcl.datasets.published.layout import Part, by_pattern
-from cppcl.datasets.published.mirrors import Archive
+from cppcl.datasets.acquisition.layout import Part, by_pattern
+from cppcl.datasets.acquisition.mirrors import Archive
 from cppcl.datasets.published.published_set import PublishedSet, SampleRow
 from cppcl.errors import InputError
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path  # noqa: F401 - the options of `PublishedSet` name it
 from typing import ClassVar
 
-from cppcl.datasets.published.layout import Part, by_pattern
-from cppcl.datasets.published.mirrors import Archive
+from cppcl.datasets.acquisition.layout import Part, by_pattern
+from cppcl.datasets.acquisition.mirrors import Archive
 from cppcl.datasets.published.published_set import SampleRow
-from cppcl.datasets.zero_shot import UnseenCounts, ZeroShotSet, class_name
+from cppcl.datasets.published.zero_shot import UnseenCounts, ZeroShotSet, class_name
 
 _DRIVE = "https://drive.usercontent.google.com/download?export=download&confirm=t&id="
 _PICTURES = Archive(

@@ -6,8 +6,8 @@ from collections import defaultdict
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from cppcl.datasets.published.layout import Contents, Part, by_pattern, first_paths, key_of
-from cppcl.datasets.published.mirrors import Archive
+from cppcl.datasets.acquisition.layout import Contents, Part, by_pattern, first_paths, key_of
+from cppcl.datasets.acquisition.mirrors import Archive
 from cppcl.datasets.published.published_set import PublishedSet, SampleRow
 from cppcl.errors import InputError
 from cppcl.validation import counted

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from cppcl.datasets.acquisition.download import DiskErrors
 from cppcl.datasets.files import check_readable, is_system_name, walk
-from cppcl.datasets.published.download import DiskErrors
 from cppcl.errors import InputError
 from cppcl.regular_files import check_regular
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from cppcl.datasets.published.download import (
+from cppcl.datasets.acquisition.download import (
     DiskFullError,
     DownloadError,
     Patience,
     ResumingDownloader,
 )
-from cppcl.datasets.published.mirrors import Archive, Listener, obtain
+from cppcl.datasets.acquisition.mirrors import Archive, Listener, obtain
 from cppcl.errors import DataUnavailableError
 from tests.cppcl.datasets.conftest import Answer
 
@@ -81,7 +81,7 @@ def test_a_later_process_fetches_the_rest_only(server, download, tmp_path):
     url = server.put("file", whole(drop=half, block=let_go), whole())
     code = f"""
 from pathlib import Path
-from cppcl.datasets.published.download import ResumingDownloader
+from cppcl.datasets.acquisition.download import ResumingDownloader
 tell = lambda done, total: print(done, total, flush=True)
 ResumingDownloader(Path({str(tmp_path / "part")!r}), progress=tell)({url!r}, "nowhere", None)
 """
@@ -193,7 +193,7 @@ def test_a_busy_server_is_asked_again(status, server, download, pauses):
 
 
 def test_the_server_says_how_long_to_wait(server, download, pauses, monkeypatch):
-    monkeypatch.setattr("cppcl.datasets.published.download.time.time", lambda: 1_000_000.0)
+    monkeypatch.setattr("cppcl.datasets.acquisition.download.time.time", lambda: 1_000_000.0)
     later = formatdate(1_000_007, usegmt=True)
     answers = [
         Answer(status=429, headers={"Retry-After": text}) for text in ("7", later, "9999", "x")
@@ -244,7 +244,7 @@ def test_more_than_the_file_was_received(server, download, tmp_path):
 def test_a_disk_without_room_is_told_before(server, download, monkeypatch, tmp_path):
     usage = type("Usage", (), {"free": 200_000})
     monkeypatch.setattr(
-        "cppcl.datasets.published.download.shutil.disk_usage", lambda folder: usage
+        "cppcl.datasets.acquisition.download.shutil.disk_usage", lambda folder: usage
     )
     with pytest.raises(DiskFullError, match=r"0 MB are needed .* CPPCL_DATA"):
         download(server.put("file", whole()))

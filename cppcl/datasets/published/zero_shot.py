@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from cppcl.datasets.published.layout import Part
+from cppcl.datasets.acquisition.layout import Part
 from cppcl.datasets.published.published_set import PublishedSet, SampleRow
 from cppcl.datasets.splits.unseen_classes import UNSEEN_CLASSES
 

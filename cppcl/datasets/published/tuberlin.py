@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from cppcl.datasets.published.layout import Part, by_pattern
-from cppcl.datasets.published.mirrors import Archive
+from cppcl.datasets.acquisition.layout import Part, by_pattern
+from cppcl.datasets.acquisition.mirrors import Archive
 from cppcl.datasets.published.published_set import PublishedSet, SampleRow
 
 _SITE = "http://cybertron.cg.tu-berlin.de/eitz/projects/classifysketch"

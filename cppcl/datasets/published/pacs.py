@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from cppcl.datasets.published.layout import Part, by_pattern
-from cppcl.datasets.published.mirrors import Archive
+from cppcl.datasets.acquisition.layout import Part, by_pattern
+from cppcl.datasets.acquisition.mirrors import Archive
 from cppcl.datasets.published.published_set import PublishedSet
 
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")

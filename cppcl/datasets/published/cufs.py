@@ -6,8 +6,8 @@ import re
 from functools import partial
 from typing import ClassVar
 
-from cppcl.datasets.published.layout import Part
-from cppcl.datasets.published.mirrors import Archive
+from cppcl.datasets.acquisition.layout import Part
+from cppcl.datasets.acquisition.mirrors import Archive
 from cppcl.datasets.published.published_set import PublishedSet, SampleRow
 
 

@@ -10,8 +10,8 @@ import zlib
 
 import pytest
 
-from cppcl.datasets.published.archives import Limits, copy, members, same_content
-from cppcl.datasets.published.layout import Part, by_pattern, read_layout
+from cppcl.datasets.acquisition.archives import Limits, copy, members, same_content
+from cppcl.datasets.acquisition.layout import Part, by_pattern, read_layout
 from cppcl.errors import InputError
 from tests.cppcl.datasets.conftest import write_folder, write_zip
 

@@ -1,0 +1,1 @@
+"""How published data sets get here: downloaded or added by hand, recognised, checked."""
