@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cppcl.curriculum import Curriculum
 from cppcl.curriculum.union import curriculum_from_arrays
+from cppcl.datasets.pseudo import real_rows
 from cppcl.datasets.splits import (
     Split,
 )
@@ -146,6 +147,8 @@ class TrainingSamples:
         where the split has noise.
     right : (n,) bool
         Whether the given label is the true one; methods must not know.
+    asks : (n,) bool
+        False for pseudo-sketches, which train and are never queries.
     """
 
     modality: Modality
@@ -154,6 +157,7 @@ class TrainingSamples:
     labels: NDArray[np.str_]
     groups: NDArray[np.str_]
     right: NDArray[np.bool_]
+    asks: NDArray[np.bool_]
 
     def only(self, positions: NDArray[np.int64]) -> TrainingSamples:
         """Some of these samples, by their positions."""
@@ -166,6 +170,7 @@ class TrainingSamples:
             self.labels[positions],
             self.groups[positions],
             self.right[positions],
+            self.asks[positions],
         )
 
     def features(self, store: Store, reference: Reference) -> NDArray[np.floating]:
@@ -247,7 +252,8 @@ def training_samples(
         right = np.full(len(rows), True)
         if "noise" in store.open(split).parameters:
             right = labels == targets(samples, modality, target, rows)
-        found.append(TrainingSamples(modality, rows, kept, labels, groups, right))
+        asks = real_rows(samples)[samples.rows(modality)[rows]]
+        found.append(TrainingSamples(modality, rows, kept, labels, groups, right, asks))
     return [_right_ones(found, samples) for samples in found] if only_right else found
 
 

@@ -55,14 +55,21 @@ def pseudo_path(image: int) -> str:
     return f"{FOLDER}/{image:06}.png"
 
 
+def real_rows(table: SampleTable) -> NDArray[np.bool_]:
+    """Tell rows of the table from pseudo-sketches."""
+    # Not by the id alone: a class may be called like the prefix.
+    return np.array(
+        [
+            not (name.startswith(PREFIX) and path.startswith(f"{FOLDER}/"))
+            for name, path in zip(table.ids, table.paths, strict=True)
+        ],
+        dtype=np.bool_,
+    )
+
+
 def real_samples(table: SampleTable) -> SampleTable:
     """Leave out pseudo-sketches; rows of all others stay what they are."""
-    # Not by the id alone: a class may be called like the prefix.
-    kept = [
-        row
-        for row, (name, path) in enumerate(zip(table.ids, table.paths, strict=True))
-        if not (name.startswith(PREFIX) and path.startswith(f"{FOLDER}/"))
-    ]
+    kept = np.flatnonzero(real_rows(table)).tolist()
     if len(kept) == len(table):
         return table
     columns = {

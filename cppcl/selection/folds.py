@@ -28,12 +28,13 @@ def fold_numbers(
     held_out: HeldOut = "classes",
     n_folds: int = 3,
     seed: int = 0,
+    sketch_asks: NDArray[np.bool_] | None = None,
 ) -> tuple[Rows, Rows]:
     """Fold that holds out each sketch (K,) and each image (L,).
 
     Parameters are those of `cppcl.selection.grid_search.grid_search`. Folds differ by at most one
     in classes ('classes'), or in groups ('samples'), where each label also spreads as evenly as
-    its size allows.
+    its size allows. Groups with a sketch that asks are spread first, and the others after them.
     """
     check_number("n_folds", n_folds, least=2, whole=True)
     check_choice("held_out", held_out, HeldOut)
@@ -43,16 +44,19 @@ def fold_numbers(
     rng = np.random.default_rng(seed)
     labels = _numbers("labels", sketch_labels, image_labels)
     K = len(labels[0])
+    asks = _asking(sketch_asks, K)
     if held_out == "classes":
         units = np.unique(np.concatenate(labels), return_inverse=True)[1]
         both = np.intersect1d(units[:K], units[K:])
         folds = np.full(units.max() + 1, -1)
-        folds[both] = _deal(np.zeros(len(both), dtype=np.int64), n_folds, rng, "classes")
+        silent = np.isin(both, units[:K][asks], invert=True)
+        folds[both] = _deal(silent.astype(np.int64), n_folds, rng, "classes")
         only_one_side = np.flatnonzero(folds < 0)
         folds[only_one_side] = np.arange(len(only_one_side)) % n_folds
         return folds[units[:K]], folds[units[K:]]
     if sketch_groups is None or image_groups is None:
         numbers = [np.unique(of_modality, return_inverse=True)[1] for of_modality in labels]
+        numbers[0] = np.where(asks, numbers[0], numbers[0] + 1 + numbers[0].max())
         sketches, images = (_deal(of_modality, n_folds, rng, "samples") for of_modality in numbers)
         return sketches, images
     groups = _numbers("groups", sketch_groups, image_groups)
@@ -62,8 +66,9 @@ def fold_numbers(
                 f"{modality}_groups has {len(of_modality)} entries for {len(own)} labels"
             )
     _, first, units = np.unique(np.concatenate(groups), return_index=True, return_inverse=True)
-    label_of_unit = np.unique(np.concatenate(labels), return_inverse=True)[1][first]
-    folds = _deal(label_of_unit, n_folds, rng, "groups")
+    strata = np.unique(np.concatenate(labels), return_inverse=True)[1][first]
+    strata = _asking_first(strata, units, asks)
+    folds = _deal(strata, n_folds, rng, "groups")
     return folds[units[:K]], folds[units[K:]]
 
 
@@ -95,11 +100,13 @@ def fewer_rows(
     held_out: HeldOut,
     most_rows: int,
     seed: int = 0,
+    sketch_asks: NDArray[np.bool_] | None = None,
 ) -> tuple[Rows, Rows]:
     """Rows of a part of the samples, about `most_rows` of the larger modality, in order.
 
     Whole classes are drawn where folds hold out classes, and else whole groups, as large a share
-    of each class (at least 3 groups of it, where it has so many).
+    of each class (at least 3 groups of it, where it has so many), and of its groups with a sketch
+    that asks.
     """
     check_choice("held_out", held_out, HeldOut)
     check_number("most_rows", most_rows, least=1, whole=True)
@@ -124,11 +131,38 @@ def fewer_rows(
         kept[order[: max(1, round(share * len(first)))]] = True
     else:
         strata = np.unique(np.concatenate(labels), return_inverse=True)[1][first]
+        strata = _asking_first(strata, numbers, _asking(sketch_asks, n[0]))
         for label in range(strata.max() + 1):
             members = order[strata[order] == label]
             kept[members[: max(3, round(share * len(members)))]] = True
     rows = kept[numbers]
     return np.flatnonzero(rows[: n[0]]), np.flatnonzero(rows[n[0] :])
+
+
+def _asking(sketch_asks: NDArray[np.bool_] | None, n_sketches: int) -> NDArray[np.bool_]:
+    """Which sketches are queries of the fold that holds them out."""
+    if sketch_asks is None:
+        return np.full(n_sketches, True)
+    asks = np.asarray(sketch_asks)
+    if asks.shape != (n_sketches,) or asks.dtype != np.bool_:
+        raise InputError(
+            f"sketch_asks is {asks.dtype} of shape {asks.shape}; give True or False for each of "
+            f"{n_sketches} sketches"
+        )
+    return asks
+
+
+def _asking_first(strata: Rows, units: Rows, asks: NDArray[np.bool_]) -> Rows:
+    """Divide strata of units by whether a sketch of theirs asks, those that do first.
+
+    `units` has the unit of every sketch, and then of every image. All remain as they are where
+    every sketch asks.
+    """
+    if asks.all():
+        return strata
+    silent = np.isin(np.arange(len(strata)), units[: len(asks)][asks], invert=True)
+    divided: Rows = strata + silent * (1 + strata.max())
+    return divided
 
 
 def _numbers(what: str, sketches: Labels, images: Labels) -> tuple[Rows, Rows]:

@@ -113,6 +113,8 @@ class SearchData:
     curricula : pair of Curriculum or None
     spaces : pair of tuple of int, or None
         Columns of each space of either modality's features; one space if None.
+    sketch_asks : (n_0,) bool ndarray or None
+        Sketches that are queries of the fold that holds them out; all if None.
     """
 
     features: tuple[NDArray[Any], NDArray[Any]]
@@ -120,6 +122,7 @@ class SearchData:
     folds: tuple[Rows, Rows]
     curricula: tuple[Curriculum | None, Curriculum | None] = (None, None)
     spaces: Widths | None = None
+    sketch_asks: NDArray[np.bool_] | None = None
 
 
 def grid_search(
@@ -134,6 +137,7 @@ def grid_search(
     image_groups: Labels | None = None,
     sketch_curriculum: Curriculum | None = None,
     image_curriculum: Curriculum | None = None,
+    sketch_asks: NDArray[np.bool_] | None = None,
     held_out: HeldOut = "classes",
     n_folds: int = 3,
     n_repeats: int = 1,
@@ -164,6 +168,9 @@ def grid_search(
         instance that ties a sketch to its picture. Give both or neither.
     sketch_curriculum, image_curriculum : Curriculum, optional
         Restricted to the training part of each fold.
+    sketch_asks : (K,) bool ndarray, optional
+        False for sketches that train and are never queries, such as contours of images that train
+        in the place of sketches. All are queries if None.
     held_out : {'classes', 'samples'}
         'classes' holds out whole labels, as when testing on unseen ones (instance retrieval);
         'samples' spreads the samples of each label over the folds (category retrieval).
@@ -216,9 +223,12 @@ def grid_search(
         n_folds=n_folds,
         n_repeats=n_repeats,
         seed=seed,
+        sketch_asks=sketch_asks,
     )
     scorer = score if callable(score) else partial(score_by_name, score, metric)
-    data = SearchData(features, labels, folds, (sketch_curriculum, image_curriculum))
+    data = SearchData(
+        features, labels, folds, (sketch_curriculum, image_curriculum), sketch_asks=sketch_asks
+    )
     jobs = search_jobs(make_method, grid, warm_start=warm_start)
     return gather_scores(grid, jobs, map(partial(score_job, make_method, data, scorer), jobs))
 
@@ -314,6 +324,12 @@ def score_job(
         for fold in range(1 + max(of_modality.max() for of_modality in repeat)):
             kept = [np.flatnonzero(of_modality != fold) for of_modality in repeat]
             held_out = [np.flatnonzero(of_modality == fold) for of_modality in repeat]
+            if data.sketch_asks is not None:
+                held_out[0] = held_out[0][data.sketch_asks[held_out[0]]]
+                if not len(held_out[0]):
+                    raise InputError(
+                        f"sketch_asks: fold {fold} holds out no sketch that asks; lower n_folds"
+                    )
             of_fold = score_fold(make_method, data, scorer, job, fold, kept, held_out)
             for of_options, score in zip(scores, of_fold, strict=True):
                 of_options.append(score)

@@ -11,8 +11,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from prefect import task
 
+from cppcl.datasets.pseudo import real_rows
 from cppcl.errors import InputError
 from cppcl.learning.estimator import flattened, merged
 from cppcl.methods import Method, make_method
@@ -39,7 +41,7 @@ from tasks.samples import (
 )
 from tasks.stages.contract import PREFECT_OPTIONS, Mode, StageResult, produce, stage_task
 from tasks.workers.memory import check_training_memory
-from tasks.workers.search import job_recipe, score_stored_job, try_stored_job
+from tasks.workers.search import ASKS, job_recipe, score_stored_job, try_stored_job
 from tasks.workspace import Workspace
 
 VERSION = "2"
@@ -147,7 +149,7 @@ class Search:
             held_out = "samples" if seen else "classes"
         n_repeats = self.n_repeats
         if n_repeats == "auto":
-            n_sketches = len(open_split(store, self.split).train_sketches)
+            n_sketches = int(self._asks(store).sum())
             n_repeats = min(MOST_REPEATS, math.ceil(ENOUGH_QUERIES / max(1, n_sketches)))
         return {
             "held_out": held_out,
@@ -156,14 +158,21 @@ class Search:
             "seed": self.seed,
         }
 
+    def _asks(self, store: Store) -> NDArray[np.bool_]:
+        """Which training sketches are no pseudo-sketches."""
+        samples = open_pictures(store, self.table).table
+        rows = open_split(store, self.split).train_sketches
+        return real_rows(samples)[samples.rows("sketch")[rows]]
+
     def folds(self, store: Store, number: int = 0) -> Recipe:
         """Folds of a round; methods with the same features share them."""
         rows = self.rounds(store)[number]
         few = {} if rows is None else {"most_rows": rows}
+        real = {} if self._asks(store).all() else {"queries": "real sketches"}
         return Recipe(
             "folds",
             VERSION,
-            {"target": self.target, **self.division(store), **few},
+            {"target": self.target, **self.division(store), **few, **real},
             {"table": self.table, "split": self.split, **self.features()},
         )
 
@@ -351,6 +360,11 @@ def put_folds(
                 f"no {part.modality} trains in this split, so there is nothing to validate on; "
                 "leave out tune and tuning.choose"
             )
+    if not sketches.asks.any():
+        raise InputError(
+            "pseudo-sketches alone train in this split, so no real one can validate; leave out "
+            "tune and tuning.choose, or let real sketches train"
+        )
     if most_rows is not None:
         rows = fewer_rows(
             sketches.labels,
@@ -360,6 +374,7 @@ def put_folds(
             held_out=held_out,
             most_rows=most_rows,
             seed=seed,
+            sketch_asks=sketches.asks,
         )
         sketches, images = samples = [
             part.only(of_part) for part, of_part in zip(samples, rows, strict=True)
@@ -373,6 +388,7 @@ def put_folds(
         n_folds=n_folds,
         n_repeats=n_repeats,
         seed=seed,
+        sketch_asks=sketches.asks,
     )
     _, numbers = np.unique(np.concatenate([sketches.labels, images.labels]), return_inverse=True)
     labels = np.split(numbers.astype(np.int64), [len(sketches.labels)])
@@ -381,6 +397,8 @@ def put_folds(
         writer.put_array(f"{part.modality}_kept", part.kept)
         writer.put_array(f"{part.modality}_labels", of_part)
         writer.put_array(f"{part.modality}_folds", fold)
+    if not sketches.asks.all():
+        writer.put_array(ASKS, sketches.asks)
 
 
 def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, label: str) -> None:

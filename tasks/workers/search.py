@@ -21,6 +21,8 @@ from tasks.samples import open_curriculum, part_widths
 from tasks.workers.foreign import call_named
 
 VERSION = "2"
+ASKS = "sketch_asks"
+"""Which sketches of a `folds` artifact are queries; it lacks where all are."""
 
 
 def job_recipe(
@@ -118,4 +120,5 @@ def open_search_data(store: Store, inputs: Mapping[str, Reference]) -> SearchDat
             )
         )
     sketches, images = parts
-    return SearchData(*zip(sketches, images, strict=True))
+    asks = folds.array(ASKS).astype(bool) if ASKS in folds.names else None
+    return SearchData(*zip(sketches, images, strict=True), sketch_asks=asks)

@@ -47,6 +47,32 @@ def test_contours_train_and_are_never_asked(tmp_path, draw_pictures, write_exper
     assert all(piece.cached for pieces in again.pieces.values() for piece in pieces)
 
 
+def test_folds_are_asked_by_real_sketches(tmp_path, draw_pictures, write_experiment, run_plain):
+    root = draw_pictures(tmp_path / "shapes", side=60)
+    tuned = {"class_cca": {"tune": {"ridge": [0.01, 0.1]}}}
+
+    def run(train_sketches):
+        split = SPLIT | {"train_sketches": train_sketches, "pseudo_share": 1.0}
+        file = write_experiment(
+            root, dataset={"name": "folder", "root": str(root)}, curriculum=None,
+            protocols={"a": {"split": split, "methods": tuned}},
+            pseudo_sketches={"contours": "canny"},
+        )  # fmt: skip
+        return run_plain(file, place)
+
+    place = Workspace(tmp_path / "workspace")
+    plain = run(1).pieces["fetch"][0].reference
+    n_real = len(open_pictures(place.store, plain).table.rows("sketch"))
+    (folds,) = place.store.artifacts("folds")
+    asks = folds.array("sketch_asks").astype(bool)
+    np.testing.assert_array_equal(asks, folds.array("sketch_rows") < n_real)
+    for fold in folds.array("sketch_folds"):
+        assert np.ptp(np.bincount(fold[asks])) == 1
+        assert len(fold) == 9
+    with pytest.raises(InputError, match="split 0: pseudo-sketches alone train in this split"):
+        run(0)
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

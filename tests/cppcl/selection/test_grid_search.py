@@ -236,6 +236,8 @@ def test_own_scorer():
             "sketch_groups has 8 entries for 9 labels",
         ),
         ({"sketch_labels": range(8)}, "sketch_labels has 8 entries"),
+        ({"sketch_asks": np.ones(8, bool)}, r"sketch_asks is bool of shape \(8,\)"),
+        ({"sketch_asks": np.arange(9) < 2}, "fold . holds out no sketch that asks; lower n_folds"),
         ({"grid": {"shift": []}}, r"grid\['shift'\]=\[\] must be a list of at least one value"),
         ({"grid": {"shift": "ab"}}, r"grid\['shift'\]='ab' must be a list"),
         ({"grid": {"shift": [1.0, 2.0, 1.0]}}, r"grid\['shift'\].* holds a value twice"),
@@ -261,3 +263,36 @@ def test_fewer_rows_keep_whole_units_and_every_class(held_out):
     np.testing.assert_array_equal(*kept)
     every = fewer_rows(labels, labels[:50], groups, groups[:50], held_out=held_out, most_rows=200)
     assert [len(rows) for rows in every] == [200, 50]
+
+
+@pytest.mark.parametrize("held_out", ["classes", "samples"])
+@pytest.mark.parametrize("by_group", [False, True])
+def test_sketches_that_do_not_ask_train_and_are_held_out(recorded, held_out, by_group):
+    labels = np.repeat(np.arange(6), 6)
+    asks = np.arange(36) % 6 == 0  # one sketch of each label
+    values = np.arange(36.0)[:, None] + 1
+    asked = []
+
+    def score(sketch_codes, image_codes, *_):
+        asked.append((len(sketch_codes), len(image_codes)))
+        return 1.0
+
+    groups = dict.fromkeys(("sketch_groups", "image_groups"), np.arange(36)) if by_group else {}
+    given = {"held_out": held_out, **groups}
+    grid_search(
+        Recorder, {}, values, values, labels, labels, sketch_asks=asks, score=score, **given
+    )
+    folds, _ = fold_numbers(labels, labels, sketch_asks=asks, **given)
+    assert asked == [(2, 12)] * 3
+    for fold, (sketches, *_) in enumerate(recorded):
+        np.testing.assert_array_equal(sketches, values[folds != fold])
+
+
+def test_fewer_rows_keep_sketches_that_ask():
+    labels = np.repeat(np.arange(2), 300)
+    asks = np.arange(600) % 100 == 0
+    groups = np.arange(600), np.arange(600, 1200)
+    given = (labels, labels, *groups)
+    kept, _ = fewer_rows(*given, held_out="samples", most_rows=60, sketch_asks=asks)
+    assert asks[kept].sum() == asks.sum()
+    assert 55 <= len(kept) <= 70
