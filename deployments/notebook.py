@@ -134,10 +134,10 @@ def run(
         If the experiment, an option or a value is wrong.
     """
     quieten()
-    from flows.configuration.datasets import check_places
+    from flows.configuration.enough import check_data
     from flows.configuration.load import load_experiment
 
-    check_places(load_experiment(experiment, overrides).dataset)
+    check_data(load_experiment(experiment, overrides))
     place = Path(workspace).absolute()
     with Terminal(sys.stderr) as terminal:
         prepare_prefect(terminal, place, verbose=False)

@@ -12,18 +12,24 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 from cppcl.errors import CppclError
 from deployments.terminal import Terminal
 
 START_SECONDS = 120.0
 STOP_SECONDS = 5.0
-IDLE_SERVICES = (
-    *("SCHEDULER", "LATE_RUNS", "FOREMAN", "PAUSE_EXPIRATIONS", "CANCELLATION_CLEANUP"),
-    "REPOSSESSOR",
-)
-"""Services that look after deployments; a server for one run must not touch those of others."""
+FOR_ONE_RUN = {
+    "PREFECT__SERVER_EPHEMERAL": "1",
+    "PREFECT__SERVER_FINAL": "1",
+    "PREFECT_UI_ENABLED": "false",
+    "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
+}
+"""What Prefect gives its own temporary servers: no pages, and no services for deployments.
+
+Such a server must not touch those of others. Types of blocks are for pages and deployments, too; a
+server that stays registers them itself.
+"""
 
 # Becomes the program that is its second argument, which the kernel then kills when the process
 # that is its first argument ends, however that ends. Where that has ended already, ends at once.
@@ -128,14 +134,20 @@ def _start(words: IO[bytes]) -> None:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
     url = f"http://127.0.0.1:{port}/api"
-    disabled = {f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in IDLE_SERVICES}
     server = subprocess.Popen(
         [
             *(sys.executable, "-IS", "-c", END_WITH_PARENT, str(os.getpid())),
-            *(sys.executable, "-m", "prefect", "--no-prompt", "server", "start"),
-            *("--host", "127.0.0.1", "--port", str(port), "--no-ui"),
+            # Without Prefect's command line, which takes a second to import.
+            *(
+                sys.executable,
+                "-m",
+                "uvicorn",
+                "--factory",
+                "prefect.server.api.server:create_app",
+            ),
+            *("--host", "127.0.0.1", "--port", str(port), "--log-level", "error"),
         ],
-        env={**os.environ, **disabled},
+        env={**os.environ, **FOR_ONE_RUN},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=words,
@@ -146,27 +158,34 @@ def _start(words: IO[bytes]) -> None:
     # The run needs them, and the server needs about as long to start.
     importlib.import_module("flows.experiment")
     limit = time.monotonic() + START_SECONDS
-    while server.poll() is None and time.monotonic() < limit:
-        with suppress(httpx.TransportError):
-            if httpx.get(f"{url}/health", trust_env=False).is_success:
-                break
-        time.sleep(0.05)
-    else:
-        from prefect.settings import get_current_settings
-
-        ended = server.poll() is not None
-        stop_server(server)
-        raise CppclError(
-            "Prefect's server did not start "
-            f"({f'exit code {server.returncode}' if ended else f'in {START_SECONDS:g} s'}"
-            f"{last_words(words)}); see "
-            f"that {get_current_settings().home} can be written, has space and is not locked, or "
-            "set PREFECT_HOME to another folder"
-        )
+    # One client: making one reads all certificates, which costs more than asking.
+    with httpx.Client(trust_env=False) as client:
+        while server.poll() is None and time.monotonic() < limit:
+            with suppress(httpx.TransportError):
+                if client.get(f"{url}/health").is_success:
+                    break
+            time.sleep(0.05)
+        else:
+            refuse_server(server, words)
     from prefect.context import refresh_global_settings_context
 
     os.environ["PREFECT_API_URL"] = url
     refresh_global_settings_context()
+
+
+def refuse_server(server: subprocess.Popen[bytes], words: IO[bytes]) -> NoReturn:
+    """Say why a server does not answer, and stop it."""
+    from prefect.settings import get_current_settings
+
+    ended = server.poll() is not None
+    stop_server(server)
+    raise CppclError(
+        "Prefect's server did not start "
+        f"({f'exit code {server.returncode}' if ended else f'in {START_SECONDS:g} s'}"
+        f"{last_words(words)}); see "
+        f"that {get_current_settings().home} can be written, has space and is not locked, or "
+        "set PREFECT_HOME to another folder"
+    )
 
 
 def last_words(stream: IO[bytes]) -> str:

@@ -130,13 +130,13 @@ class Chain:
             for name, protocol in self.experiment.protocols.items():
                 for seed in protocol.split.seeds:
                     splits.append(ProtocolSplit(name, seed, self.split(protocol, seed, table)))
-        extracted: list[Extracted] = []
-        if runs("learn"):
-            with self.session():
+        # Started by the first stage that is not stored, and closed after the last training.
+        with self.session() as cluster:
+            extracted: list[Extracted] = []
+            if runs("learn"):
                 extracted = self.extract_splits(table, splits)
-        if runs("curricula"):
-            # Started by the first search that is not stored, and closed after the last training.
-            with self.session():
+                cluster.close_if_laden()
+            if runs("curricula"):
                 asked = [
                     one
                     for split, pictures in zip(splits, extracted, strict=True)
@@ -144,6 +144,7 @@ class Chain:
                 ]
                 fits = self.without_refused(self.tune(asked))
                 models = self.train(fits) if runs("train") else []
+        if runs("curricula"):
             if runs("encode"):
                 for fit, model in zip(fits, models, strict=True):
                     self.score(fit, model)

@@ -139,8 +139,8 @@ def scan_pictures(root: Path, folder: str) -> Scan:
             _add(files, path, path.relative_to(top), shown)
     if not files:
         raise InputError(
-            f"{top} holds no pictures{_instead(unusable, others)}; known are "
-            f"{' '.join(sorted(suffixes))}"
+            f"{top} holds no pictures{_instead(unusable, others)}; known are .jpg, .png, .svg "
+            "and all that Pillow reads"
         )
     return Scan(
         folder,

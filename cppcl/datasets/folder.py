@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Literal
@@ -77,12 +78,18 @@ class Folder:
             A folder is missing or empty, a file cannot be read, a picture lies in no class
             folder, fewer than two classes, or no class with both modalities.
         """
-        root = Path(root)
+        return self._table(Path(root), lambda path: file_sha256(Path(root) / path))
+
+    def outline(self) -> SampleTable:
+        """Return the table with paths in place of digests: no picture is read."""
+        return self._table(self.fetch(Path()), str)
+
+    def _table(self, root: Path, digest: Callable[[str], str]) -> SampleTable:
         rows, ties, scans = self._rows(root)
         paths = [scans[modality].files[key] for modality, key in rows]
         return SampleTable(
             ids=tuple(f"{modality}/{key}" for modality, key in rows),
-            sha256=tuple(file_sha256(root / path) for path in paths),
+            sha256=tuple(map(digest, paths)),
             paths=tuple(paths),
             modality=tuple(modality for modality, _ in rows),
             labels=tuple(ties[row][0] for row in rows),
@@ -155,15 +162,18 @@ class Folder:
         ties: dict[tuple[Modality, str], tuple[str, str]],
     ) -> None:
         labels = {m: {ties[row][0] for row in rows if row[0] == m} for m in MODALITIES}
-        if len(labels["sketch"] | labels["image"]) < 2:
+        classes = labels["sketch"] | labels["image"]
+        if len(classes) < 2:
             raise InputError(
-                f"{self.root} holds one class only ({', '.join(labels['sketch'])}); "
-                "retrieval needs at least two"
+                f"{self.root} holds {counted(len(classes), 'class')} ({_listed(classes)}), and "
+                f"retrieval needs two; add a folder of another class to {self.sketches} and to "
+                f"{self.images}"
             )
         if not labels["sketch"] & labels["image"]:
             raise InputError(
                 f"{self.root}: no class has both sketches and images; sketches have "
-                f"{_listed(labels['sketch'])}, images have {_listed(labels['image'])}"
+                f"{_listed(labels['sketch'])}, images have {_listed(labels['image'])}; give the "
+                "folders of a class the same name"
             )
 
 

@@ -35,6 +35,8 @@ def fold_numbers(
     Parameters are those of `cppcl.selection.grid_search.grid_search`. Folds differ by at most one
     in classes ('classes'), or in groups ('samples'), where each label also spreads as evenly as
     its size allows. Groups with a sketch that asks are spread first, and the others after them.
+    Where samples are so few that a fold would hold out no sketch with an image of its label, and
+    no group has both, the sketches and the images of each label are dealt to the same folds.
     """
     check_number("n_folds", n_folds, least=2, whole=True)
     check_choice("held_out", held_out, HeldOut)
@@ -66,10 +68,14 @@ def fold_numbers(
                 f"{modality}_groups has {len(of_modality)} entries for {len(own)} labels"
             )
     _, first, units = np.unique(np.concatenate(groups), return_index=True, return_inverse=True)
-    strata = np.unique(np.concatenate(labels), return_inverse=True)[1][first]
-    strata = _asking_first(strata, units, asks)
-    folds = _deal(strata, n_folds, rng, "groups")
-    return folds[units[:K]], folds[units[K:]]
+    label_of_unit = np.unique(np.concatenate(labels), return_inverse=True)[1][first]
+    folds = _deal(_asking_first(label_of_unit, units, asks), n_folds, rng, "groups")
+    dealt = folds[units[:K]], folds[units[K:]]
+    if asks.all() and not _all_ask(dealt, labels, n_folds):
+        apart = _deal_apart(units[:K], units[K:], label_of_unit, n_folds, rng)
+        if apart is not None and _all_ask(apart, labels, n_folds):
+            return apart
+    return dealt
 
 
 def repeated_folds(
@@ -187,3 +193,33 @@ def _deal(strata: Rows, n_folds: int, rng: np.random.Generator, what: str) -> Ro
     folds = np.empty(len(strata), dtype=np.int64)
     folds[order] = np.arange(len(strata)) % n_folds
     return folds
+
+
+def _all_ask(folds: tuple[Rows, Rows], labels: tuple[Rows, Rows], n_folds: int) -> bool:
+    """True if every fold holds out a sketch and an image of the same label."""
+    held_out = (
+        [own[of_modality == fold] for own, of_modality in zip(labels, folds, strict=True)]
+        for fold in range(n_folds)
+    )
+    return all(len(np.intersect1d(*both)) for both in held_out)
+
+
+def _deal_apart(
+    sketches: Rows, images: Rows, labels: Rows, n_folds: int, rng: np.random.Generator
+) -> tuple[Rows, Rows] | None:
+    """Deal the units of each modality, those of a label from the same fold on.
+
+    Parameters are the unit of each sample, and the label of each unit. None where a unit has
+    samples of both modalities.
+    """
+    units = [np.unique(of_modality) for of_modality in (sketches, images)]
+    if len(np.intersect1d(*units)):
+        return None
+    folds = np.empty(len(labels), dtype=np.int64)
+    first = 0
+    for label in range(labels.max() + 1):
+        members = [rng.permutation(own[labels[own] == label]) for own in units]
+        for own in members:
+            folds[own] = (first + np.arange(len(own))) % n_folds
+        first += min(map(len, members))
+    return folds[sketches], folds[images]

@@ -48,12 +48,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Run the flow of an experiment, show what happens and print where the report is."""
-    from flows.configuration.datasets import check_places
+    from flows.configuration.enough import check_data
     from flows.configuration.load import is_named_by_folder, load_experiment
 
-    # Refuse wrong options and places before anything heavy starts.
+    # Refuse wrong options and data before anything heavy starts.
     experiment = load_experiment(options.experiment, options.overrides)
-    check_places(experiment.dataset)
+    check_data(experiment)
     if is_named_by_folder(options.experiment, options.overrides):
         pictures = experiment.dataset.root / experiment.dataset.images
         Workspace(options.workspace).check_folder(experiment.name, pictures)

@@ -37,6 +37,8 @@ SETTINGS = {
 }
 COUNTING_S = 10
 """How long a number of workers is taken for that of now."""
+LADEN = 1 / 3
+"""Share of its memory that a worker may have in use and still begin another kind of work."""
 
 
 class Cluster:
@@ -105,10 +107,24 @@ class Cluster:
             return int(parse_bytes(self.memory_per_worker))
         return min(worker["memory_limit"] or sys.maxsize for worker in self._workers())
 
+    def close_if_laden(self) -> None:
+        """Close it if its workers hold much of their memory, or a GPU, that others may need.
+
+        What needs the cluster after that starts it, or finds it, again.
+        """
+        if self._client is None:
+            return
+        for worker in self._workers():
+            used, most = worker["metrics"].get("memory", 0), worker["memory_limit"]
+            if "GPU" in worker.get("resources", {}) or (most and used > LADEN * most):
+                self.close()
+                return
+
     def close(self) -> None:
         """Close what was started."""
         self._exit.close()
         self._client = None
+        self._counted.clear()
 
     def _workers(self) -> list[dict[str, Any]]:
         """What there is to know of each worker; where all have died, of those that come back."""

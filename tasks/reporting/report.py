@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from cppcl.modality import MODALITIES, Modality
 from cppcl.pictures.decoding import read_sample
@@ -265,6 +264,8 @@ def told_apart(store: Store, evaluation: Reference) -> float | None:
     n_right, n_wrong = int(right.sum()), int((~right).sum())
     if not n_right or not n_wrong or np.ptp(v) == 0:
         return None
+    from scipy.stats import rankdata
+
     ranks = rankdata(v)
     area = (ranks[right].sum() - n_right * (n_right + 1) / 2) / (n_right * n_wrong)
     return float(area)

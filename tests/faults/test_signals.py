@@ -52,7 +52,7 @@ def test_a_run_that_is_killed_while_prefect_starts_leaves_no_process(tmp_path):
         run = start_marked(mark, "emoji", "--workspace", mark)
         assert wait_until(lambda mark=mark: len(marked(mark)) > 1, 120)
         if number:
-            assert wait_until(lambda mark=mark: any("-m prefect" in c for c in marked(mark)), 60)
+            assert wait_until(lambda mark=mark: any("uvicorn" in c for c in marked(mark)), 60)
         run.kill()
         run.communicate()
         assert wait_until(lambda mark=mark: not marked(mark), 20), marked(mark)

@@ -99,9 +99,10 @@ def category_split(
     }
     if not used:
         most = max((min(len(s[m]) for m in MODALITIES) for s in groups.values()), default=0)
+        mend = f"or set minimum_groups={most}" if most > 1 else "two of each at least"
         raise InputError(
-            f"no label has {minimum_groups} groups in both modalities (the largest has {most}); "
-            "lower minimum_groups"
+            f"no class has {minimum_groups} sketches and {minimum_groups} images (the fullest has "
+            f"{most} of either); add some, {mend}"
         )
     train: set[str] = set()
     for of_label in used.values():

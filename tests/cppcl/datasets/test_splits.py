@@ -103,7 +103,7 @@ def test_category_split_of_any_table(table, seed, share, minimum_groups):
     counts = {x: [len(groups[m, x]) for m in ("sketch", "image")] for x in table.labels}
     used = {label for label, pair in counts.items() if min(pair) >= minimum_groups}
     if not used:
-        with pytest.raises(InputError, match="no label has"):
+        with pytest.raises(InputError, match="no class has"):
             category_split(table, seed=seed, train_share=share, minimum_groups=minimum_groups)
         return
     split = category_split(table, seed=seed, train_share=share, minimum_groups=minimum_groups)
@@ -175,7 +175,9 @@ def test_splits_refuse_tables_and_options_that_cannot_be_split():
     lonely = make_table([("sketch", "a", "g"), ("image", "a", "g"), ("image", "b", "h")])
     with pytest.raises(InputError, match="1 groups have both"):
         instance_split(lonely, seed=0, n_train=1)
-    with pytest.raises(InputError, match=r"no label has 10 groups .* largest has 1"):
+    with pytest.raises(
+        InputError, match=r"no class has 10 sketches .* fullest has 1 .* two of each"
+    ):
         category_split(lonely, seed=0)
     with pytest.raises(InputError, match="train_share is 1"):
         category_split(lonely, seed=0, train_share=1)

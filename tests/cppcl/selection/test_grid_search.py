@@ -132,6 +132,25 @@ def test_scores_equal_a_loop_over_folds():
     np.testing.assert_allclose(result.sd**2 * 2, ((result.scores.T - result.mean) ** 2).sum(0))
 
 
+@pytest.mark.parametrize("counts", [[(2, 2), (2, 2)], [(2, 3), (2, 2)], [(1, 9), (9, 1), (1, 1)]])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_fold_asks_for_something_of_few_samples(counts, seed):
+    labels = [np.repeat(np.arange(len(counts)), [n[m] for n in counts]) for m in (0, 1)]
+    groups = [[f"{m}{k}" for k in range(len(labels[m]))] for m in (0, 1)]
+    folds = fold_numbers(
+        *labels,
+        sketch_groups=groups[0],
+        image_groups=groups[1],
+        held_out="samples",
+        n_folds=3,
+        seed=seed,
+    )
+    for fold in range(3):
+        asked, answers = (own[of == fold] for own, of in zip(labels, folds, strict=True))
+        assert set(asked) & set(answers)
+        assert all((of != fold).any() for of in folds)
+
+
 def test_repeats_are_searches_with_other_folds():
     sketches, images = two_views()
     ids = np.arange(90)

@@ -221,3 +221,21 @@ def test_workers_elsewhere_load_the_plugins_of_the_run(dask_address, monkeypatch
         client = session.client()
         client.unregister_worker_plugin("cppcl-plugins")
         client.run(lambda: __import__("os").environ.pop("CPPCL_PLUGINS", None))
+
+
+@pytest.mark.parametrize(
+    ("worker", "stays"),
+    [
+        ({"metrics": {"memory": 300}, "memory_limit": 1000}, True),
+        ({"metrics": {"memory": 400}, "memory_limit": 1000}, False),
+        ({"metrics": {}, "memory_limit": 0}, True),
+        ({"metrics": {}, "memory_limit": 1000, "resources": {"GPU": 1}}, False),
+    ],
+)
+def test_workers_that_hold_much_are_not_given_other_work(worker, stays, monkeypatch):
+    cluster = Cluster("local", 1, "1GiB")
+    cluster.close_if_laden()  # never started
+    monkeypatch.setattr(cluster, "_client", "a client")
+    monkeypatch.setattr(cluster, "_workers", lambda: [worker])
+    cluster.close_if_laden()
+    assert (cluster._client is not None) == stays
