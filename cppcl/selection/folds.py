@@ -197,11 +197,11 @@ def _deal(strata: Rows, n_folds: int, rng: np.random.Generator, what: str) -> Ro
 
 def _all_ask(folds: tuple[Rows, Rows], labels: tuple[Rows, Rows], n_folds: int) -> bool:
     """True if every fold holds out a sketch and an image of the same label."""
-    held_out = (
-        [own[of_modality == fold] for own, of_modality in zip(labels, folds, strict=True)]
-        for fold in range(n_folds)
+    sketches, images = (
+        [set(own[of_modality == fold].tolist()) for fold in range(n_folds)]
+        for own, of_modality in zip(labels, folds, strict=True)
     )
-    return all(len(np.intersect1d(*both)) for both in held_out)
+    return not any(map(set.isdisjoint, sketches, images))
 
 
 def _deal_apart(
@@ -212,8 +212,8 @@ def _deal_apart(
     Parameters are the unit of each sample, and the label of each unit. None where a unit has
     samples of both modalities.
     """
-    units = [np.unique(of_modality) for of_modality in (sketches, images)]
-    if len(np.intersect1d(*units)):
+    units = np.unique(sketches), np.unique(images)
+    if np.isin(*units).any():
         return None
     folds = np.empty(len(labels), dtype=np.int64)
     first = 0
