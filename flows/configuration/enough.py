@@ -50,7 +50,7 @@ def check_data(experiment: Experiment) -> None:
                 label: {m: len(of_label[m]) for m in MODALITIES}
                 for label, of_label in groups_of_labels(table).items()
             }
-            check_classes(folder, counts, Wanted(protocol.split, least))
+            check_classes(folder, counts, Requirement(protocol.split, least))
         elif isinstance(protocol.split, InstanceSplit):
             ties = [set(table.column("groups", m)) for m in MODALITIES]
             check_pairs(folder, len(set.intersection(*ties)), protocol.split.n_train, least)
@@ -82,7 +82,7 @@ def folds_of(protocol: Protocol, tuning: Tuning) -> int:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Requirement:
     """What a split by class asks of a folder, and how many folds validation makes of it."""
 
     split: CategorySplit
@@ -102,8 +102,8 @@ class Wanted:
         return len(used) >= 2 and held_out >= self.folds
 
 
-def check_classes(folder: Folder, counts: Counts, wanted: Wanted) -> None:
-    """Raise `InputError` if too few classes have enough pictures; see `Wanted.is_met`."""
+def check_classes(folder: Folder, counts: Counts, wanted: Requirement) -> None:
+    """Raise `InputError` if too few classes have enough pictures; see `Requirement.is_met`."""
     minimum = wanted.split.minimum_groups
     if wanted.is_met(counts, minimum):
         return
