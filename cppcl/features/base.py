@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +125,11 @@ class Extractor(Protocol):
     @property
     def dimension(self) -> int:
         """Length m of a feature vector."""
+        ...
+
+    @property
+    def spaces(self) -> dict[str, int]:
+        """Name and width of each space of a vector, in order; a method may learn on each alone."""
         ...
 
     def parameters(self) -> dict[str, Any]:
@@ -252,6 +257,12 @@ class BaseExtractor:
     def zero_rows_hint(self) -> str:
         """What a user may change where many rows are all zero; here nothing is known."""
         return ""
+
+    @property
+    def spaces(self) -> dict[str, int]:
+        """Name and width of each space of a vector; here a single one."""
+        extractor = cast("Extractor", self)
+        return {extractor.name: extractor.dimension}
 
     def memory(self, longest_side: int) -> Memory:
         """What it needs at most: its libraries, and some arrays of a picture's pixels."""

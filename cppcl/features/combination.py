@@ -172,6 +172,11 @@ class CombinedExtractor(BaseExtractor):
             part.fit_both(sketches, images, callback=callback, resume_from=resume_from)
         return self
 
+    @property
+    def spaces(self) -> dict[str, int]:
+        """Name and width of each space of the parts, in their order."""
+        return {name: width for part in self.parts for name, width in part.spaces.items()}
+
     def branch(self, modality: Modality) -> Self:
         """Combination of the parts' branches."""
         if not self.cross_modal:

@@ -291,7 +291,7 @@ def put_particulars(
     paths: Sequence[str],
     blank: list[int],
 ) -> None:
-    """Write what belongs to features: which rows are ok, why others are not, and the parts.
+    """Write what belongs to features: which rows are ok, why others are not, and the spaces.
 
     `blank` are the rows of pictures of one colour.
     """
@@ -300,8 +300,8 @@ def put_particulars(
     writer.put_json(ZERO_ROWS, {"paths": sorted(zeros), "hint": made.zero_rows_hint})
     named = [paths[row] for row in blank[:N_NAMED]]
     writer.put_json(ONE_COLOUR, {"rows": sorted(blank), "paths": named})
-    parts = made.parts if isinstance(made, CombinedExtractor) else (made,)
-    writer.put_json(PARTS, [{"name": part.name, "width": part.dimension} for part in parts])
+    spaces = [{"name": name, "width": width} for name, width in made.spaces.items()]
+    writer.put_json(PARTS, spaces)
 
 
 def first_row(store: Store, table: Reference, modality: Modality) -> NDArray[Any] | None:

@@ -57,8 +57,11 @@ class Adapter(LearnedByComparison):
         Exponent of the values of the features, whose signs stay.
     shared : bool
         True for one head, false for one a modality; these begin equal.
+    separate : bool
+        True for a head for each part of a combination, which learns on that part alone. Codes of
+        the parts are then spaces of their own, as ``composition.spaces`` takes them.
     width : int
-        Hidden units.
+        Hidden units of a head.
     dropout : float
         Share of the features, and half as large a share of the hidden units, that a step leaves
         out, below 1.
@@ -83,6 +86,7 @@ class Adapter(LearnedByComparison):
     image_options: Mapping[str, Any] | None = None
     power: float = 0.5
     shared: bool = True
+    separate: bool = False
     width: int = 256
     dropout: float = 0.5
     keep: float = 0.0
@@ -96,6 +100,7 @@ class Adapter(LearnedByComparison):
                 raise InputError(f"option {option}={given!r} must be options by name")
         check_number("option power", self.power, above=0, most=1)
         check_flag("option shared", self.shared)
+        check_flag("option separate", self.separate)
         check_number("option width", self.width, least=1, whole=True)
         check_number("option dropout", self.dropout, least=0, most=0.9)
         check_number("option keep", self.keep, least=0)
@@ -132,7 +137,16 @@ class Adapter(LearnedByComparison):
     def n_weights(self) -> int:
         """Numbers of the heads and means."""
         d, heads = self.dimension, 1 if self.shared else 2
-        return 2 * d + heads * (2 * d * self.width + self.width)
+        layers = len(self.spaces)
+        return 2 * d + heads * (2 * d * self.width + layers * self.width)
+
+    @property
+    def spaces(self) -> dict[str, int]:
+        """Name and width of each part where their heads are separate, or of the whole."""
+        if not self.separate:
+            return super().spaces
+        parts = parts_of(self._base("sketch"))
+        return {f"{self.name} of {part.name}": part.dimension for part in parts}
 
     def parameters(self) -> dict[str, Any]:
         """Every option with its value; frozen features are told by all of theirs."""
@@ -152,13 +166,17 @@ class Adapter(LearnedByComparison):
         """What centres the features of each modality, and the heads."""
         from torch import nn
 
-        from cppcl.features.trained.heads import Centring, ResidualHead
+        from cppcl.features.trained.heads import Centring, ResidualHead, SeparateHeads
 
         base = self._base("sketch")
         weights = base.parameters()[WEIGHTS] if isinstance(base, CombinedExtractor) else (1.0,)
         widths = [part.dimension for part in parts_of(base)]
         found = nn.ModuleDict({f"{m} mean": Centring(widths, weights) for m in MODALITIES})
-        first = ResidualHead(self.dimension, self.width, self.dropout)
+        first: nn.Module
+        if self.separate:
+            first = SeparateHeads(widths, weights, self.width, self.dropout)
+        else:
+            first = ResidualHead(self.dimension, self.width, self.dropout)
         found[HEAD if self.shared else f"sketch {HEAD}"] = first
         if not self.shared:
             found[f"image {HEAD}"] = copy.deepcopy(first)
@@ -209,11 +227,16 @@ class Adapter(LearnedByComparison):
         return given, network[HEAD if self.shared else f"{modality} {HEAD}"](given)
 
     def loss(self, network: nn.ModuleDict, lesson: Lesson, rows: Rows) -> Tensor:
-        """Mean loss of a batch of triplets, or of its pairs."""
+        """Mean loss of a batch of triplets, or of its pairs, over the spaces."""
+        import torch
+
+        widths = list(self.spaces.values())
         both = [
             self._added(network, m, lesson.pictures(m, chosen)) for m, chosen in self.drawn(rows)
         ]
-        loss = self.compared([given + added for given, added in both], lesson, rows)
+        codes = [torch.split(given + added, widths, dim=1) for given, added in both]
+        losses = [self.compared(list(of_one), lesson, rows) for of_one in zip(*codes, strict=True)]
+        loss = torch.stack(losses).mean()
         if self.keep:
             lengths = [added.pow(2).sum(dim=1).mean() for _, added in both]
             loss = loss + self.keep * sum(lengths) / len(lengths)

@@ -25,6 +25,12 @@ class FeatureLesson(Lesson):
         return torch.from_numpy(self.views[modality].maps[rows]).to(self.device)
 
 
+def unit_weights(weights: Sequence[float]) -> tuple[float, ...]:
+    """Weights of blocks whose squares add up to 1."""
+    length = sum(weight**2 for weight in weights) ** 0.5
+    return tuple(weight / length for weight in weights)
+
+
 class Centring(nn.Module):
     """Features less their mean, each block of unit length and weighted.
 
@@ -41,8 +47,7 @@ class Centring(nn.Module):
     def __init__(self, widths: Sequence[int], weights: Sequence[float]) -> None:
         super().__init__()
         self._widths = list(widths)
-        length = sum(weight**2 for weight in weights) ** 0.5
-        self._weights = tuple(weight / length for weight in weights)
+        self._weights = unit_weights(weights)
         self.register_buffer("mean", torch.zeros(sum(widths)))
 
     def forward(self, features: Tensor) -> Tensor:
@@ -87,3 +92,33 @@ class ResidualHead(nn.Module):
         units = torch.relu(self.hidden(self.dropout(features)))
         added: Tensor = self.output(self.dropout_of_units(units))
         return added
+
+
+class SeparateHeads(nn.Module):
+    """A residual head for each block of the features, which sees it at unit length.
+
+    Parameters
+    ----------
+    widths, weights : sequences
+        Of the blocks, as `Centring` has them.
+    width, dropout : int, float
+        Of each `ResidualHead`.
+    """
+
+    def __init__(
+        self, widths: Sequence[int], weights: Sequence[float], width: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self._widths, self._weights = list(widths), unit_weights(weights)
+        self.heads = nn.ModuleList([ResidualHead(d, width, dropout) for d in widths])
+
+    def forward(self, features: Tensor) -> Tensor:
+        """What is added, (n, d), to each block by its weight."""
+        parts = torch.split(features, self._widths, dim=1)
+        return torch.cat(
+            [
+                weight * head(nn.functional.normalize(part, dim=1))
+                for part, weight, head in zip(parts, self._weights, self.heads, strict=True)
+            ],
+            dim=1,
+        )

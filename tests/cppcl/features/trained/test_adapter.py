@@ -50,10 +50,13 @@ def test_sixteen_pictures_are_learned(objective, shared, pairs):
     assert rank_1(make_extractor("adapter", options).fit_both(*pairs), pairs) == 1
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_codes_are_features_and_what_the_head_adds(shared, pairs):
-    extractor = make_extractor("adapter", OPTIONS | {"epochs": 2, "shared": shared})
+@pytest.mark.parametrize(("shared", "separate"), [(True, False), (False, False), (False, True)])
+def test_codes_are_features_and_what_the_head_adds(shared, separate, pairs):
+    options = OPTIONS | {"epochs": 2, "shared": shared, "separate": separate}
+    extractor = make_extractor("adapter", options)
     extractor.fit_both(*pairs)
+    of_parts = {"adapter of pixels": 64, "adapter of hog": 1296}
+    assert extractor.spaces == (of_parts if separate else {"adapter": 1360})
     base = make_extractor(BASE["features"], BASE["options"])
     numbers = {
         n: t.numpy()
@@ -67,8 +70,16 @@ def test_codes_are_features_and_what_the_head_adds(shared, pairs):
         np.testing.assert_allclose(numbers[f"{modality} mean.mean"], rows.mean(0), atol=1e-6)
         x = centred(rows, rows.mean(0))
         head = "head" if shared else f"{modality} head"
-        units = x @ numbers[f"{head}.hidden.weight"].T + numbers[f"{head}.hidden.bias"]
-        expected = x + np.maximum(units, 0) @ numbers[f"{head}.output.weight"].T
+        heads = {head: slice(None)}
+        if separate:
+            heads = {f"{head}.heads.0": slice(64), f"{head}.heads.1": slice(64, None)}
+        expected = x.copy()
+        for name, block in heads.items():
+            part = x[:, block]
+            length = np.linalg.norm(part, axis=1, keepdims=True)
+            units = (part / length) @ numbers[f"{name}.hidden.weight"].T
+            units = np.maximum(units + numbers[f"{name}.hidden.bias"], 0)
+            expected[:, block] += length * (units @ numbers[f"{name}.output.weight"].T)
         found = extractor.branch(modality).transform([picture for picture, _ in given])
         np.testing.assert_allclose(found, expected, atol=1e-5)
         assert np.abs(found - x).max() > 1e-3
@@ -84,15 +95,19 @@ def test_what_keeps_near_the_frozen_features_does(pairs):
     assert added[1] < added[0] / 3
 
 
-def test_the_loss_of_a_batch_by_its_formula(pairs):
-    extractor = make_extractor("adapter", OPTIONS | {"keep": 0.5, "temperature": 0.2})
+@pytest.mark.parametrize("widths", [(1360,), (64, 1296)])
+def test_the_loss_of_a_batch_by_its_formula(widths, pairs):
+    options = {"keep": 0.5, "temperature": 0.2, "separate": len(widths) > 1}
+    extractor = make_extractor("adapter", OPTIONS | options)
     views = {m: extractor._views(m, g) for m, g in zip(("sketch", "image"), pairs, strict=True)}
     views["image"].targets[1] = 0  # two images of one class
     lesson = extractor.lesson(views, 8, "cpu")
     torch.manual_seed(0)
     network = extractor.networks()
     extractor.prepare(network, views)
-    torch.nn.init.normal_(network["head"].output.weight, std=0.1)
+    for name, weight in network["head"].named_parameters():
+        if name.endswith("output.weight"):
+            torch.nn.init.normal_(weight, std=0.1)
     network.eval()
     rows = np.array([[0, 0, 5], [2, 2, 5], [0, 1, 5], [4, 4, 5]])
     given, codes = [], []
@@ -100,14 +115,16 @@ def test_the_loss_of_a_batch_by_its_formula(pairs):
         with torch.inference_mode():
             x, more = extractor._added(network, modality, lesson.pictures(modality, chosen))
         given.append(np.mean(np.sum(np.square(more.numpy()), axis=1)))
-        code = (x + more).numpy().astype(float)
-        codes.append(code / np.linalg.norm(code, axis=1, keepdims=True))
-    logits = codes[0] @ codes[1].T / 0.2
+        code = np.split((x + more).numpy().astype(float), np.cumsum(widths)[:-1], axis=1)
+        codes.append([part / np.linalg.norm(part, axis=1, keepdims=True) for part in code])
     right = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]])
     expected = 0.0
-    for values, wanted in ((logits, right), (logits.T, right.T)):
-        logs = values - np.log(np.exp(values).sum(axis=1, keepdims=True))
-        expected -= np.mean((logs * wanted).sum(axis=1) / wanted.sum(axis=1)) / 2
+    for of_sketches, of_images in zip(*codes, strict=True):
+        logits = of_sketches @ of_images.T / 0.2
+        for values, wanted in ((logits, right), (logits.T, right.T)):
+            logs = values - np.log(np.exp(values).sum(axis=1, keepdims=True))
+            per_row = (logs * wanted).sum(axis=1) / wanted.sum(axis=1)
+            expected -= np.mean(per_row) / 2 / len(widths)
     expected += 0.5 * np.mean(given)
     with torch.inference_mode():
         assert float(extractor.loss(network, lesson, rows)) == pytest.approx(expected, rel=1e-5)
