@@ -60,6 +60,10 @@ class Adapter(LearnedByComparison):
     separate : bool
         True for a head for each part of a combination, which learns on that part alone. Codes of
         the parts are then spaces of their own, as ``composition.spaces`` takes them.
+    n_components : int or None
+        Most principal axes of the training features, of both modalities together, that a head
+        sees and moves codes along; all values if None. Dropout then leaves out axes, which few
+        samples of many values are learned by heart without.
     width : int
         Hidden units of a head.
     dropout : float
@@ -87,6 +91,7 @@ class Adapter(LearnedByComparison):
     power: float = 0.5
     shared: bool = True
     separate: bool = False
+    n_components: int | None = None
     width: int = 256
     dropout: float = 0.5
     keep: float = 0.0
@@ -101,6 +106,8 @@ class Adapter(LearnedByComparison):
         check_number("option power", self.power, above=0, most=1)
         check_flag("option shared", self.shared)
         check_flag("option separate", self.separate)
+        if self.n_components is not None:
+            check_number("option n_components", self.n_components, least=1, whole=True)
         check_number("option width", self.width, least=1, whole=True)
         check_number("option dropout", self.dropout, least=0, most=0.9)
         check_number("option keep", self.keep, least=0)
@@ -136,9 +143,12 @@ class Adapter(LearnedByComparison):
 
     def n_weights(self) -> int:
         """Numbers of the heads and means."""
-        d, heads = self.dimension, 1 if self.shared else 2
-        layers = len(self.spaces)
-        return 2 * d + heads * (2 * d * self.width + layers * self.width)
+        most, total = self.n_components, 2 * self.dimension
+        for d in self.spaces.values():
+            n = d if most is None else min(most, d)
+            axes = 0 if most is None else d * n
+            total += (1 if self.shared else 2) * (axes + (2 * n + 1) * self.width)
+        return total
 
     @property
     def spaces(self) -> dict[str, int]:
@@ -174,21 +184,27 @@ class Adapter(LearnedByComparison):
         found = nn.ModuleDict({f"{m} mean": Centring(widths, weights) for m in MODALITIES})
         first: nn.Module
         if self.separate:
-            first = SeparateHeads(widths, weights, self.width, self.dropout)
+            first = SeparateHeads(widths, weights, self.width, self.dropout, self.n_components)
         else:
-            first = ResidualHead(self.dimension, self.width, self.dropout)
+            first = ResidualHead(self.dimension, self.width, self.dropout, self.n_components)
         found[HEAD if self.shared else f"sketch {HEAD}"] = first
         if not self.shared:
             found[f"image {HEAD}"] = copy.deepcopy(first)
         return found
 
     def prepare(self, network: nn.ModuleDict, views: Mapping[Modality, Views]) -> None:
-        """Take the means of the training features."""
+        """Take the means of the training features, and principal axes where they are wanted."""
         import torch
 
+        centred = []
         for modality in MODALITIES:
-            centring = cast("Any", network[f"{modality} mean"])
-            centring.mean.copy_(torch.from_numpy(views[modality].maps.mean(axis=0)))
+            centring, maps = cast("Any", network[f"{modality} mean"]), views[modality].maps
+            centring.mean.copy_(torch.from_numpy(maps.mean(axis=0)))
+            centred.append(centring(torch.from_numpy(maps)))
+        if self.n_components is not None:
+            both = torch.cat(centred)
+            for name in [HEAD] if self.shared else [f"{m} {HEAD}" for m in MODALITIES]:
+                cast("Any", network[name]).look_at(both)
 
     def lesson(self, views: Mapping[Modality, Views], n_classes: int, device: str) -> Lesson:
         """Training features, by batches."""

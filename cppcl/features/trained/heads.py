@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from cppcl.features.trained.lesson import Lesson
+from cppcl.learning.preparation import principal_axes
 
 FIRST_WEIGHTS = 0.02
 """Deviation of the first weights of the hidden layer.
@@ -75,23 +77,39 @@ class ResidualHead(nn.Module):
         Values of the features, and hidden units.
     dropout : float
         Share of the features that a step leaves out, and half as large a share of the units.
+    n_components : int, optional
+        Most principal axes that the head sees, and moves features along; all values if None.
     """
 
-    def __init__(self, dimension: int, width: int, dropout: float) -> None:
+    axes: Tensor | None
+
+    def __init__(
+        self, dimension: int, width: int, dropout: float, n_components: int | None = None
+    ) -> None:
         super().__init__()
+        n = dimension if n_components is None else min(n_components, dimension)
+        self.register_buffer("axes", None if n_components is None else torch.zeros(dimension, n))
         self.dropout = nn.Dropout(dropout)
         self.dropout_of_units = nn.Dropout(dropout / 2)
-        self.hidden = nn.Linear(dimension, width)
-        self.output = nn.Linear(width, dimension, bias=False)
+        self.hidden = nn.Linear(n, width)
+        self.output = nn.Linear(width, n, bias=False)
         nn.init.normal_(self.hidden.weight, std=FIRST_WEIGHTS)
         nn.init.zeros_(self.hidden.bias)
         nn.init.zeros_(self.output.weight)
 
     def forward(self, features: Tensor) -> Tensor:
         """What is added, (n, d)."""
-        units = torch.relu(self.hidden(self.dropout(features)))
+        seen = features if self.axes is None else features @ self.axes
+        units = torch.relu(self.hidden(self.dropout(seen)))
         added: Tensor = self.output(self.dropout_of_units(units))
-        return added
+        return added if self.axes is None else added @ self.axes.T
+
+    def look_at(self, features: Tensor) -> None:
+        """Take the principal axes of training features, (n, d), where they are wanted."""
+        if self.axes is not None:
+            found, _ = principal_axes(features.numpy(), largest=self.axes.shape[1])
+            # Where samples have fewer axes, the rest stays zero: nothing is seen there.
+            self.axes[:, : found.shape[1]] = torch.from_numpy(found)
 
 
 class SeparateHeads(nn.Module):
@@ -101,24 +119,33 @@ class SeparateHeads(nn.Module):
     ----------
     widths, weights : sequences
         Of the blocks, as `Centring` has them.
-    width, dropout : int, float
+    width, dropout, n_components
         Of each `ResidualHead`.
     """
 
     def __init__(
-        self, widths: Sequence[int], weights: Sequence[float], width: int, dropout: float
+        self,
+        widths: Sequence[int],
+        weights: Sequence[float],
+        width: int,
+        dropout: float,
+        n_components: int | None = None,
     ) -> None:
         super().__init__()
         self._widths, self._weights = list(widths), unit_weights(weights)
-        self.heads = nn.ModuleList([ResidualHead(d, width, dropout) for d in widths])
+        self.heads = nn.ModuleList([ResidualHead(d, width, dropout, n_components) for d in widths])
 
     def forward(self, features: Tensor) -> Tensor:
         """What is added, (n, d), to each block by its weight."""
+        parts = zip(self._weights, self.heads, self._units(features), strict=True)
+        return torch.cat([weight * head(part) for weight, head, part in parts], dim=1)
+
+    def look_at(self, features: Tensor) -> None:
+        """Let each head take the principal axes of its block."""
+        for head, part in zip(self.heads, self._units(features), strict=True):
+            cast("ResidualHead", head).look_at(part)
+
+    def _units(self, features: Tensor) -> list[Tensor]:
+        """Blocks at unit length."""
         parts = torch.split(features, self._widths, dim=1)
-        return torch.cat(
-            [
-                weight * head(nn.functional.normalize(part, dim=1))
-                for part, weight, head in zip(parts, self._weights, self.heads, strict=True)
-            ],
-            dim=1,
-        )
+        return [nn.functional.normalize(part, dim=1) for part in parts]

@@ -86,6 +86,39 @@ def test_codes_are_features_and_what_the_head_adds(shared, separate, pairs):
     assert sum(values.size for values in numbers.values()) == extractor.n_weights()
 
 
+@pytest.mark.parametrize(("separate", "n"), [(False, 5), (True, 5), (True, 100)])
+def test_a_head_sees_and_moves_along_principal_axes(separate, n, pairs):
+    options = {"epochs": 20, "separate": separate, "n_components": n}
+    extractor = make_extractor("adapter", OPTIONS | options).fit_both(*pairs)
+    frozen = make_extractor("adapter", OPTIONS | {"epochs": 1, "learning_rate": 1e-9})
+    frozen.fit_both(*pairs)
+    x, codes = (
+        [e.branch(m).transform([p for p, _ in given]).astype(float)
+         for m, given in zip(("sketch", "image"), pairs, strict=True)]
+        for e in (frozen, extractor)
+    )  # fmt: skip
+    weights = extractor.learned("weights")
+    assert weights.size == extractor.n_weights()
+    widths = list(extractor.spaces.values())
+    state = extractor._loaded(weights, "cpu").state_dict()
+    names = ["head.heads.0.axes", "head.heads.1.axes"] if separate else ["head.axes"]
+    at = 0
+    for width, name in zip(widths, names, strict=True):
+        block = slice(at, at + width)
+        rows = np.vstack(x)[:, block]
+        if separate:
+            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        _, sizes, axes = np.linalg.svd(rows, full_matrices=False)
+        axes = axes[sizes > 1e-5 * sizes[0]][:n].T
+        projection = state[name].numpy().astype(float) @ state[name].numpy().T
+        np.testing.assert_allclose(projection @ axes, axes, atol=1e-4)
+        assert n == 100 or np.trace(projection) == pytest.approx(n)
+        added = np.vstack(codes)[:, block] - np.vstack(x)[:, block]
+        assert np.abs(added).max() > 1e-3
+        np.testing.assert_allclose(added @ projection, added, atol=1e-5)
+        at += width
+
+
 def test_what_keeps_near_the_frozen_features_does(pairs):
     added = []
     for keep in (0.0, 10.0):
