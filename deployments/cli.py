@@ -66,7 +66,8 @@ class MainParser(argparse.ArgumentParser):
             from cppcl.validation import did_you_mean
 
             near = did_you_mean(found[1], COMMANDS)
-            message = f"unknown command {found[1]!r}{near}; cppcl --help lists all"
+            mark = " " if near else "; "
+            message = f"unknown command {found[1]!r}{near}{mark}cppcl --help lists all"
         super().error(message)
 
 

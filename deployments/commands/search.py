@@ -69,11 +69,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the nearest pictures of the model's gallery; returns 1 if some sketch has none."""
-    from tasks.model import Model
-
     workspace = Workspace(options.workspace)
     reference = workspace.find_model(with_method(options.model, options.method))
     files = sketch_files(options.sketches)
+    # After what may be refused: importing it takes a second.
+    from tasks.model import Model
+
     model = Model(workspace, reference)
     words = Words(options.text, options.text_weight)
     several = len(files) > 1 or options.sketches[0].is_dir()

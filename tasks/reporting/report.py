@@ -44,7 +44,7 @@ from tasks.stages.learn import CAPTION, DRAWING, remarks_on
 from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
 
-VERSION = "11"
+VERSION = "12"
 LIBRARIES = ("cppcl", "numpy", "scipy", "torch", "zarr", "dask", "prefect", "scikit-image")
 
 Scores = dict[str, dict[str, list[Reference]]]
