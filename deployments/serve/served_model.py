@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.datasets.table import SampleTable
+from cppcl.datasets.unfinished import drawn_shares
 from cppcl.errors import InputError
 from cppcl.modality import Modality
 from cppcl.pictures.decoding import Picture
@@ -21,6 +22,7 @@ from cppcl.retrieval.exact import nearest
 from cppcl.retrieval.feedback import moved_query
 from cppcl.retrieval.gallery import Gallery
 from deployments.serve.closeness import Closeness, closeness_of
+from deployments.serve.describing import Describer
 from deployments.web.pictures import PictureFile, PictureReader
 from storage import Reference
 from tasks.collection_map import codes_of_training
@@ -117,6 +119,7 @@ class ServedModel:
                 "can be drawn; use 'cppcl run', or serve a model of pictures"
             )
         self._extractor = self._spec.make(str(store.root))
+        self._describer = Describer(self._extractor)
         metric: Any = workspace.metric_of(lineage.training.reference)
         rows = gallery_rows(store.open(lineage.encoded["image"]), self.table)
         if not len(rows):
@@ -136,7 +139,9 @@ class ServedModel:
         shuffled = np.random.default_rng(0).permutation(
             held_out if len(held_out) else np.flatnonzero(usable)
         )
-        self.examples = shuffled[:N_EXAMPLES].tolist() if home else []
+        is_whole = drawn_shares(sketches.table.column("ids", "sketch"))[shuffled] == 1
+        whole = shuffled[is_whole] if is_whole.any() else shuffled
+        self.examples = whole[:N_EXAMPLES].tolist() if home else []
         self._example_codes: dict[int, NDArray[np.floating]] = {}
         if home and self.examples:
             codes = home.rows("sketch_codes", self.examples)
@@ -206,7 +211,7 @@ class ServedModel:
         pictures = self.drawings.pictures(picture)
         # Neither extractors nor learners promise to be used by several threads at once.
         with self._lock:
-            features = self._extractor.transform(pictures).mean(axis=0, keepdims=True)
+            features = self._describer.rows(pictures).mean(axis=0, keepdims=True)
             code = self._method.encode_sketches(features)[0]
         return self._nearest(code, k, marks, words=words)
 

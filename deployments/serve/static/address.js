@@ -50,7 +50,7 @@ function decodeStrokes(text, height) {
 }
 
 /* What is searched by, as text behind '#'; `upload` is the number of a picture in this tab. */
-function encodeQuery({ model, key, state, marks, shown, upload }, height) {
+function encodeQuery({ model, key, state, marks, words, shown, upload }, height) {
   const { strokes, base } = state;
   const parts = new URLSearchParams();
   if (strokes.length) parts.set("s", encodeStrokes(strokes, height));
@@ -59,6 +59,7 @@ function encodeQuery({ model, key, state, marks, shown, upload }, height) {
     parts.set("key", base.rows.key.slice(0, 12));
   } else if (base) parts.set("upload", upload);
   for (const [kind, rows] of Object.entries(marks)) if (rows.size) parts.set(kind, [...rows].join("."));
+  if (words) parts.set("words", words);
   if (shown !== null) parts.set("show", shown);
   if (![...parts].length) return "";
   if (!parts.has("key")) parts.set("key", key.slice(0, 12));
@@ -79,6 +80,7 @@ function decodeQuery(hash, height) {
     example: number("example"),
     image: number("image"),
     upload: number("upload"),
+    words: (parts.get("words") || "").slice(0, 200),
     marks: { liked: several("liked"), disliked: several("disliked") },
     shown: number("show"),
   };

@@ -37,19 +37,43 @@ function toggleFavourite(match) {
   refreshCards();
 }
 
+/* A favourite, or its name alone where its gallery was replaced: its row means nothing any more. */
+function favouriteButton(one) {
+  if (one.key === model.key) {
+    const image = element("img", { src: one.thumbnail, alt: one.title, width: 256, height: 256 });
+    const shown = element("button", { type: "button", title: one.title }, image);
+    shown.addEventListener("click", () => openLarge(one));
+    return shown;
+  }
+  const gone = element("button", { type: "button", className: "gone", textContent: "replaced" });
+  describe(gone, `${one.title}: its gallery was replaced`);
+  gone.addEventListener("click", () =>
+    fail(`${one.title} (${one.name}) is of a gallery that was replaced, so it cannot be opened. Remove it with ×, or search for it again.`),
+  );
+  return gone;
+}
+
+function forgetReplaced() {
+  const kept = favourites().filter((one) => one.model !== model.name || one.key === model.key);
+  localStorage.setItem(FAVOURITES, JSON.stringify(kept));
+  showFavourites();
+  refreshCards();
+}
+
 function showFavourites() {
-  // The row of a picture means something in its own gallery alone.
   const kept = favourites().filter((one) => one.model === model.name);
+  const n = kept.filter((one) => one.key !== model.key).length;
   byId("kept").hidden = kept.length === 0;
+  byId("forget").hidden = n === 0;
+  byId("forget").textContent = `Remove ${n} of a gallery that was replaced`;
   byId("favourites").replaceChildren(
     ...kept.map((one) => {
-      const current = one.key === model.key;
-      const image = element("img", { src: one.thumbnail, alt: one.title, width: 256, height: 256 });
-      const shown = element("button", { type: "button", title: one.title, disabled: !current }, image);
-      shown.addEventListener("click", () => openLarge(one));
+      const shown = favouriteButton(one);
       const away = symbolButton("×", "away", () => toggleFavourite(one));
       describe(away, `No longer keep ${one.title}`);
       return element("li", {}, shown, element("span", { className: "title", textContent: one.title }), away);
     }),
   );
 }
+
+byId("forget").addEventListener("click", forgetReplaced);

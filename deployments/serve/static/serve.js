@@ -60,11 +60,15 @@ function thumbnailOf(row) {
   return `${root}/pictures/${model.key}/image/${row}`;
 }
 
+function words() {
+  return byId("words").value.trim();
+}
+
 /* What the drawing is now, to tell whether it grows. */
 function drawn() {
   const { strokes, base } = drawing.state;
   const rows = Object.values(marks).map((each) => [...each]);
-  const rest = JSON.stringify([rows, model.name, byId("words").value.trim()]);
+  const rest = JSON.stringify([rows, model.name, words()]);
   return { strokes, base, rest };
 }
 
@@ -85,7 +89,7 @@ function query() {
   drawing.render(byId("seen"));
   if (drawing.isEmpty && !drawing.current) return null;
   const asked = { model: model.name };
-  const text = byId("words").value.trim();
+  const text = words();
   if (text) asked.text = text;
   for (const [kind, rows] of Object.entries(marks)) {
     if (rows.size) Object.assign(asked, { [kind]: [...rows], key: model.key });
@@ -105,7 +109,7 @@ function remember(isStep) {
   const { name, key } = model;
   const upload = state.base && state.base.upload;
   const shown = largeMatch && largeMatch.row;
-  const hash = encodeQuery({ model: name, key, state, marks, shown, upload }, height);
+  const hash = encodeQuery({ model: name, key, state, marks, words: words(), shown, upload }, height);
   if (hash === location.hash) return;
   history[isStep ? "pushState" : "replaceState"](null, "", hash || location.pathname + location.search);
 }
@@ -114,7 +118,7 @@ function kindOfQuery() {
   const { strokes, base } = drawing.state;
   const of = base && (base.rows || base.upload);
   const rows = Object.values(marks).map((each) => [...each]);
-  return JSON.stringify([of, strokes.length > 0, rows, model.name]);
+  return JSON.stringify([of, strokes.length > 0, rows, words() !== "", model.name]);
 }
 
 function rememberQuery() {
@@ -322,6 +326,7 @@ async function restore() {
   }
   markedBase = base;
   marks = asked.marks;
+  byId("words").value = asked.words;
   drawing.set({ strokes: asked.strokes, base });
   lastKind = kindOfQuery();
   showMarks();

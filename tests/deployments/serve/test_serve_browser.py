@@ -291,6 +291,32 @@ def test_favourites_are_kept_in_the_browser(page):
     assert page.is_hidden("#kept")
 
 
+def test_favourites_of_a_gallery_that_was_replaced_are_named_and_removed(page):
+    found = searched(page, page.locator("#examples button").first.click)["answer"]["matches"]
+    for place in (1, 2):
+        page.locator(".keep").nth(place).click()
+    page.evaluate("""localStorage.setItem(FAVOURITES,
+      JSON.stringify(favourites().map((one, i) => (i ? { ...one, key: "before" } : one))))""")
+    page.reload()
+    page.locator("#favourites .gone").click()
+    said = page.inner_text("#error")
+    assert found[1]["title"] in said
+    assert "a gallery that was replaced" in said
+    page.locator("#forget").click()
+    assert page.inner_text("#favourites li") == found[2]["title"] + "\n×"
+    assert page.is_hidden("#forget")
+
+
+def test_words_are_in_the_address(page):
+    first = searched(page, lambda: draw(page, [(0.2, 0.2), (0.6, 0.6)]))["answer"]["matches"][0]
+    given = searched(page, lambda: page.fill("#words", first["title"]))
+    assert given["sent"]["text"] == first["title"]
+    again = searched(page, page.reload)
+    assert again["sent"]["text"] == page.input_value("#words") == first["title"]
+    assert "text" not in searched(page, page.go_back)["sent"]
+    assert page.input_value("#words") == ""
+
+
 @pytest.mark.parametrize("page", ["desktop"], indirect=True)
 def test_a_picture_is_uploaded_pasted_or_refused(page, tmp_path):
     drawn = np.full((50, 90, 3), 255, np.uint8)
