@@ -203,7 +203,7 @@ function showNothing() {
   latest = [];
   byId("matches").replaceChildren();
   byId("empty").hidden = false;
-  say("");
+  say(words() ? "Words alone find nothing: draw something, or begin with an example." : "");
 }
 
 async function show(found, isLive) {

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 from cppcl.pictures.decoding import Picture
 from cppcl.pictures.form import Form, form_of, in_form, is_line_drawing
 from cppcl.pictures.jitter import jittered, wiped
-from cppcl.pictures.strokes import ink_box, luma, stroke_mask
+from cppcl.pictures.strokes import ink_box, line_width, luma, stroke_mask
 
 FORM = Form(160, 160, 0.04, 0.75, (0.5, 0.5))
 
@@ -55,6 +55,16 @@ class TestMeasuring:
         assert form.extent == max((right + 1 - left) / 200, (bottom + 1 - top) / 160)
         middle = ((left + right + 1) / 400, (top + bottom + 1) / 320)
         assert form.centre == pytest.approx(middle)
+
+    @pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
+    def test_width_is_that_of_a_distance_transform(self, share):
+        from scipy.ndimage import distance_transform_edt
+        from skimage.morphology import skeletonize
+
+        mask = np.random.default_rng(0).random((40, 50)) < share
+        padded = np.pad(mask, 1)
+        depths = distance_transform_edt(padded)[skeletonize(padded)]
+        assert line_width(mask) == 2 * np.median(depths) - 0.5
 
     def test_medians_count_and_pictures_of_one_colour_do_not(self):
         pictures = [np.full((90, 90, 3), 255, np.uint8)] * 5

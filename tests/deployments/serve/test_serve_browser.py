@@ -315,6 +315,9 @@ def test_words_are_in_the_address(page):
     assert again["sent"]["text"] == page.input_value("#words") == first["title"]
     assert "text" not in searched(page, page.go_back)["sent"]
     assert page.input_value("#words") == ""
+    page.locator("#clear").click()
+    page.fill("#words", "house")
+    page.get_by_text("Words alone find nothing").wait_for()
 
 
 @pytest.mark.parametrize("page", ["desktop"], indirect=True)
