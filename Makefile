@@ -3,7 +3,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # A file of versions for pip: with constraints.txt the tested ones are installed.
 CONSTRAINTS ?=
+# Another index for torch and torchvision, such as that of their builds without CUDA, 4 GB smaller.
+TORCH_INDEX ?=
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) \
 	$(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable
 
 .DEFAULT_GOAL := help
@@ -14,6 +17,7 @@ help: ## say what can be made
 		while IFS='|' read -r name what; do printf 'make %-11s %s\n' "$$name" "$$what"; done
 	@echo 'VENV=$(VENV) is where it is installed.'
 	@echo 'CONSTRAINTS=constraints.txt installs the versions that were tested.'
+	@echo "TORCH_INDEX=ADDRESS takes torch from there; PyTorch's site has one of builds without CUDA."
 
 demo: $(VENV)/.installed-demo ## install, run the chain on the embedded data, say where the report is
 	$(BIN)/cppcl run emoji --workspace .cppcl
@@ -55,12 +59,12 @@ clean: ## remove caches and builds; the installation and the workspace .cppcl st
 
 # An installation is made once, and again when pyproject.toml changes.
 $(VENV)/.installed-demo: pyproject.toml | $(BIN)/pip
-	@echo 'Installing into $(VENV): a few minutes and about 7 GB the first time.'
+	@echo 'Installing into $(VENV): a few minutes and about 7 GB (without CUDA 3) the first time.'
 	$(PIP_INSTALL) '.[demo]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/pip
-	@echo 'Installing into $(VENV): a few minutes and about 7 GB the first time.'
+	@echo 'Installing into $(VENV): a few minutes and about 7 GB (without CUDA 3) the first time.'
 	$(PIP_INSTALL) '.[demo,dev]'
 	@touch $@
 
