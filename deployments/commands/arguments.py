@@ -49,15 +49,7 @@ def add_experiment(parser: ArgumentParser) -> None:
     parser.add_argument(
         "experiment", metavar="EXPERIMENT", help="emoji, folder, cufs, ... or a YAML file"
     )
-    parser.add_argument(
-        "--set",
-        dest="overrides",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="change an option (see: cppcl options); KEY is a dotted path or the end of one "
-        "(alpha, cprl.alpha)",
-    )
+    add_overrides(parser)
     parser.add_argument(
         "--root",
         dest="overrides",
@@ -67,6 +59,19 @@ def add_experiment(parser: ArgumentParser) -> None:
         help="folder of the data: --set root=DIR",
     )
     add_record(parser)
+
+
+def add_overrides(parser: ArgumentParser) -> None:
+    """Add ``--set``."""
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change an option (see: cppcl options); KEY is a dotted path or the end of one "
+        "(alpha, cprl.alpha)",
+    )
 
 
 def add_method(parser: ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""``cppcl try``: from two folders to a page to draw on, without an option."""
+"""``cppcl try``: from two folders to a page to draw on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from pathlib import Path
 
 from cppcl.datasets.files import scan_pictures
 from cppcl.errors import InputError
-from deployments.commands.arguments import PORTS, add_listening, add_record, add_workspace
+from deployments.commands.arguments import (
+    PORTS,
+    add_listening,
+    add_overrides,
+    add_record,
+    add_workspace,
+)
 from tasks.workspace import Workspace
 
 EXPERIMENTS = {True: "folder", False: "pairs"}
@@ -33,6 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--no-page", action="store_true", help="train and score only; serve no page"
     )
+    add_overrides(parser)
     add_listening(parser, PORTS["serve"])
     add_record(parser)
 
@@ -44,11 +51,12 @@ def run(options: Namespace) -> int:
     from flows.configuration.load import load_experiment
 
     source, overrides = arrangement(options.sketches, options.pictures, options.name)
+    overrides += options.overrides
     name = load_experiment(source, overrides).name
     if not options.name:
         Workspace(options.workspace).check_folder(name, options.pictures)
     given = {"experiment": source, "overrides": overrides, "only": None, "start": None}
-    code = command.run(Namespace(**vars(options), **given, until=None, force=[]))
+    code = command.run(Namespace(**(vars(options) | given), until=None, force=[]))
     if code or options.no_page:
         return code
     return serve.run(Namespace(**vars(options), models=[name], method=None))

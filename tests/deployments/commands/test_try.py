@@ -54,8 +54,9 @@ def test_the_page_of_the_run_is_served(tmp_path, monkeypatch):
     sketches = touch(tmp_path / "drawn", "cat/1.png", "dog/1.png")
     photos = touch(tmp_path / "photos", "cat/1.jpg", "dog/1.jpg")
     arguments = ["try", str(sketches), str(photos), "--name", "pets"]
-    assert main([*arguments, "--no-page"]) == 0
+    assert main([*arguments, "--no-page", "--set", "minimum_groups=2"]) == 0
     assert [options.experiment for options in called] == ["folder"]
+    assert called[0].overrides[-1] == "minimum_groups=2"
     assert main(arguments) == 0
     page: Namespace = called[-1]
     assert (page.models, page.port) == (["pets"], 8766)
@@ -69,11 +70,14 @@ def test_a_folder_names_its_runs(tmp_path):
     assert load_experiment("emoji", ["alpha=0.1"]).name == "emoji"
 
 
+FOLDERS = ("sketches", "images")
+
+
 def test_a_name_is_not_taken_from_another_folder(tmp_path, cppcl):
     workspace = Workspace(tmp_path / "workspace")
     roots = [tmp_path / parent / "pets" for parent in "ab"]
     for root in roots:
-        touch(root, "sketches/cat/1.png", "sketches/dog/1.png", "images/cat/1.png")
+        touch(root, *(f"{a}/{b}/{n}.png" for a in FOLDERS for b in "ab" for n in range(4)))
     record = {"experiment": "pets", "artifacts": {}}
     record["configuration"] = {"dataset": {"root": str(roots[0]), "images": "images"}}
     workspace.record_run("pets", "20260101T000000000000Z", record)
