@@ -15,17 +15,17 @@ from cppcl.errors import InputError
 from cppcl.features.base import Extractor, Memory, Picture
 from cppcl.features.combination import WEIGHTS, CombinedExtractor
 from cppcl.features.layers import Layer, Numbers, Tiles
-from cppcl.features.trained.comparisons import LearnedByComparison
 from cppcl.features.trained.kept_rows import MOST_BYTES, KeptRows
-from cppcl.features.trained.passes import COPIES_OF_WEIGHTS
-from cppcl.features.trained.sampling import Rows
+from cppcl.features.training.comparisons import LearnedByComparison
+from cppcl.features.training.passes import COPIES_OF_WEIGHTS
+from cppcl.features.training.sampling import Rows
 from cppcl.modality import MODALITIES, Modality
 from cppcl.validation import check_flag, check_number
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from cppcl.features.trained.lesson import Lesson, Views
+    from cppcl.features.training.lesson import Lesson, Views
 
 HEAD = "head"
 ROWS = KeptRows()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 from cppcl.features.trained.architectures import FULL, SKETCH_A_NET, sketch_a_net
 from cppcl.features.trained.inputs import SeenAs
 from cppcl.features.trained.network import TrainedNetwork
-from cppcl.features.trained.sampling import Rows
+from cppcl.features.training.sampling import Rows
 from cppcl.modality import MODALITIES, Modality
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from cppcl.features.trained.lesson import Lesson
+    from cppcl.features.training.lesson import Lesson
 
 CLASSES = "classes"
 GOOGLENET_SIDE, POOL5 = 224, 1024
@@ -83,7 +83,7 @@ class GoogLeNetTriplet(TrainedNetwork):
         import torch
         from torch.nn.functional import cross_entropy
 
-        from cppcl.features.trained.losses import in_full, triplet_loss
+        from cppcl.features.training.losses import in_full, triplet_loss
 
         n = len(rows)
         seen = {

@@ -8,7 +8,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from cppcl.features.trained.lesson import Lesson
+from cppcl.features.training.lesson import Lesson
 from cppcl.learning.preparation import principal_axes
 
 FIRST_WEIGHTS = 0.02

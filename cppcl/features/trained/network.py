@@ -15,15 +15,15 @@ from cppcl.features.base import MIB, Memory, Picture
 from cppcl.features.contours.detection import check_contours
 from cppcl.features.layers import Layer, Seen
 from cppcl.features.trained.inputs import SeenAs, seen_by_network
-from cppcl.features.trained.passes import COPIES_OF_WEIGHTS, LearnedByPasses
-from cppcl.features.trained.sampling import Rows
+from cppcl.features.training.passes import COPIES_OF_WEIGHTS, LearnedByPasses
+from cppcl.features.training.sampling import Rows
 from cppcl.modality import MODALITIES, Modality
 from cppcl.validation import check_choice, check_number
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from cppcl.features.trained.lesson import Lesson
+    from cppcl.features.training.lesson import Lesson
 
 Size = Literal["small", "paper"]
 SHARED = "shared"
@@ -77,7 +77,7 @@ class TrainedNetwork(LearnedByPasses, ABC):
 
     def codes(self, network: nn.ModuleDict, modality: Modality, pictures: Tensor) -> Tensor:
         """Codes of pictures, (n, dimension)."""
-        from cppcl.features.trained.losses import in_full
+        from cppcl.features.training.losses import in_full
 
         return in_full(network[SHARED if self.tied else modality](pictures))
 
@@ -165,7 +165,7 @@ def _n_weights(network: type[TrainedNetwork], size: Size) -> int:
     """Numbers that a network learns, found without computing."""
     import torch
 
-    from cppcl.features.trained.training import floating
+    from cppcl.features.training.loop import floating
 
     with torch.device("meta"):
         return sum(tensor.numel() for tensor in floating(network(size=size).networks()))

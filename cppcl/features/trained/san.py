@@ -9,12 +9,12 @@ import numpy as np
 
 from cppcl.features.trained.architectures import FULL, SKETCH_A_NET, sketch_a_net
 from cppcl.features.trained.network import SHARED, TrainedNetwork
-from cppcl.features.trained.sampling import Rows, in_batches
+from cppcl.features.training.sampling import Rows, in_batches
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from cppcl.features.trained.lesson import Lesson
+    from cppcl.features.training.lesson import Lesson
 
 CLASSES = "classes"
 DROPOUT = {"paper": 0.5, "small": 0.0}
@@ -71,7 +71,7 @@ class SketchANet(TrainedNetwork):
         """Cross-entropy of the classes of sketches."""
         from torch.nn.functional import cross_entropy
 
-        from cppcl.features.trained.losses import in_full
+        from cppcl.features.training.losses import in_full
 
         scores = network[CLASSES](network[SHARED](lesson.pictures("sketch", rows[:, 0])))
         return cross_entropy(in_full(scores), lesson.classes("sketch", rows[:, 0]))

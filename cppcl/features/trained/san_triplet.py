@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cppcl.features.trained.architectures import FULL, SKETCH_A_NET, sketch_a_net
 from cppcl.features.trained.network import TrainedNetwork
-from cppcl.features.trained.sampling import Rows
+from cppcl.features.training.sampling import Rows
 from cppcl.modality import Modality
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from cppcl.features.trained.lesson import Lesson
+    from cppcl.features.training.lesson import Lesson
 
 DIMENSION = {"paper": 256, "small": 64}
 MARGIN = 0.3
@@ -58,6 +58,6 @@ class SketchANetTriplet(TrainedNetwork):
 
     def loss(self, network: nn.ModuleDict, lesson: Lesson, rows: Rows) -> Tensor:
         """Triplet loss."""
-        from cppcl.features.trained.losses import triplet_loss
+        from cppcl.features.training.losses import triplet_loss
 
         return triplet_loss(*self.triplet_codes(network, lesson, rows), MARGIN)

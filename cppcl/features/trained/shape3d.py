@@ -9,13 +9,13 @@ import numpy as np
 
 from cppcl.features.trained.architectures import SHAPE_3D
 from cppcl.features.trained.network import TrainedNetwork
-from cppcl.features.trained.sampling import Partners, Rows, in_batches
+from cppcl.features.training.sampling import Partners, Rows, in_batches
 from cppcl.modality import MODALITIES, Modality
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from cppcl.features.trained.lesson import Lesson
+    from cppcl.features.training.lesson import Lesson
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class Shape3D(TrainedNetwork):
         """Losses within sketches, within images and across."""
         import torch
 
-        from cppcl.features.trained.losses import exponential_loss
+        from cppcl.features.training.losses import exponential_loss
 
         s1, s2 = self.codes(
             network, "sketch", lesson.pictures("sketch", rows[:, :2].T.ravel())

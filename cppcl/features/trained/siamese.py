@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cppcl.features.trained.architectures import FULL, SKETCH_A_NET, sketch_a_net
 from cppcl.features.trained.network import TrainedNetwork
-from cppcl.features.trained.sampling import Rows
+from cppcl.features.training.sampling import Rows
 from cppcl.modality import Modality
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from cppcl.features.trained.lesson import Lesson
+    from cppcl.features.training.lesson import Lesson
 
 DIMENSION = 64
 MARGIN = 1.0
@@ -62,7 +62,7 @@ class Siamese(TrainedNetwork):
 
     def loss(self, network: nn.ModuleDict, lesson: Lesson, rows: Rows) -> Tensor:
         """Contrastive loss of as many pairs of one class as of two."""
-        from cppcl.features.trained.losses import contrastive_loss_of_pairs, squared_distance
+        from cppcl.features.training.losses import contrastive_loss_of_pairs, squared_distance
 
         sketches, same, other = self.triplet_codes(network, lesson, rows)
         return contrastive_loss_of_pairs(

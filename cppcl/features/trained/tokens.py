@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from cppcl.errors import InputError
 from cppcl.features.networks.encoders import Pooling
 from cppcl.features.networks.input import Preprocessing
-from cppcl.features.trained.lesson import Lesson
+from cppcl.features.training.lesson import Lesson
 from cppcl.modality import Modality
 
 FIRST_PROMPTS = 0.02

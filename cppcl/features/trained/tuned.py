@@ -15,16 +15,16 @@ from cppcl.features.networks.encoder_extractors import TimmEncoder
 from cppcl.features.networks.encoders import Pooling
 from cppcl.features.networks.input import Framing, Preprocessing, prepare
 from cppcl.features.networks.loading import NetworkNode, build, load_network
-from cppcl.features.trained.comparisons import LearnedByComparison
-from cppcl.features.trained.passes import COPIES_OF_WEIGHTS
+from cppcl.features.training.comparisons import LearnedByComparison
+from cppcl.features.training.passes import COPIES_OF_WEIGHTS
 from cppcl.modality import Modality
 from cppcl.validation import check_number
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from cppcl.features.trained.lesson import Lesson, Views
-    from cppcl.features.trained.sampling import Rows
+    from cppcl.features.training.lesson import Lesson, Views
+    from cppcl.features.training.sampling import Rows
 
 ENCODER = "encoder"
 BYTES_OF_A_TOKEN = 2 * 40 * 4
@@ -123,7 +123,7 @@ class TunedTransformer(LearnedByComparison):
 
     def codes(self, network: nn.ModuleDict, modality: Modality, pictures: Tensor) -> Tensor:
         """Codes of pictures, (n, dimension)."""
-        from cppcl.features.trained.losses import in_full
+        from cppcl.features.training.losses import in_full
 
         return in_full(network[ENCODER](pictures))
 
@@ -155,7 +155,7 @@ def _preprocessing(target: NetworkNode) -> Preprocessing:
 @lru_cache
 def _n_weights(target: NetworkNode, prompts: int) -> int:
     from cppcl.features.trained.tokens import TunedTokens
-    from cppcl.features.trained.training import floating
+    from cppcl.features.training.loop import floating
 
     module, preprocessing = build(target)
     tuned = TunedTokens(module, preprocessing, prompts, target.pooling)

@@ -8,8 +8,8 @@ import torch
 
 from cppcl.errors import CppclError, InputError, ResumeError
 from cppcl.features import EXTRACTORS, make_extractor
-from cppcl.features.trained.lesson import Lesson
 from cppcl.features.trained.network import TrainedNetwork
+from cppcl.features.training.lesson import Lesson
 from cppcl.retrieval.metrics import evaluate
 
 NETWORKS = sorted(n for n, e in EXTRACTORS.items() if issubclass(e, TrainedNetwork))
@@ -31,7 +31,7 @@ def test_sixteen_pictures_are_learned_without_an_error(name, pairs, monkeypatch)
     """Only their classes tie the drawings to the pictures; `san` classifies sketches alone."""
     monkeypatch.setattr("torch.nn.Dropout", lambda share: torch.nn.Identity())
     as_they_are = partial(Lesson, changed=False)
-    monkeypatch.setattr("cppcl.features.trained.lesson.Lesson", as_they_are)
+    monkeypatch.setattr("cppcl.features.training.lesson.Lesson", as_they_are)
     extractor = make_extractor(name, LONG)
     untrained = make_extractor(name, {**LONG, "epochs": 1, "learning_rate": 1e-9})
     assert rank_1(untrained.fit_both(*pairs), pairs) < 0.5

@@ -15,7 +15,7 @@ from cppcl.errors import InputError
 from cppcl.features.base import MIB, Drawing, Labelled, Picture
 from cppcl.features.learning import CrossModalExtractor
 from cppcl.features.stateless import check_picture
-from cppcl.features.trained.sampling import Partners, Rows, held_out_rows, in_batches
+from cppcl.features.training.sampling import Partners, Rows, held_out_rows, in_batches
 from cppcl.learning.resuming import digest_of
 from cppcl.modality import MODALITIES, Modality
 from cppcl.validation import check_number
@@ -23,7 +23,7 @@ from cppcl.validation import check_number
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from cppcl.features.trained.lesson import Lesson, Views
+    from cppcl.features.training.lesson import Lesson, Views
 
 MICRO_BATCH = {"cpu": 1, "cuda": 32}
 """Pictures that are described together: each sees the same kernels, however many come with it."""
@@ -114,13 +114,13 @@ class LearnedByPasses(CrossModalExtractor, ABC):
 
     def as_input(self, seen: NDArray[Any], device: str) -> Tensor:
         """What is seen, as the network takes it."""
-        from cppcl.features.trained.lesson import as_input
+        from cppcl.features.training.lesson import as_input
 
         return as_input(seen, device)
 
     def lesson(self, views: Mapping[Modality, Views], n_classes: int, device: str) -> Lesson:
         """Training pictures, by batches."""
-        from cppcl.features.trained.lesson import Lesson
+        from cppcl.features.training.lesson import Lesson
 
         return Lesson(views, n_classes, device)
 
@@ -162,7 +162,7 @@ class LearnedByPasses(CrossModalExtractor, ABC):
         """
         import torch
 
-        from cppcl.features.trained.training import NetworkTraining, Schedule, flat, seeded
+        from cppcl.features.training.loop import NetworkTraining, Schedule, flat, seeded
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         views = {
@@ -244,7 +244,7 @@ class LearnedByPasses(CrossModalExtractor, ABC):
 
     def drawing(self) -> Drawing | None:
         """Loss and held-out score of each pass."""
-        from cppcl.features.trained.curve import curve_of
+        from cppcl.features.training.curve import curve_of
 
         return curve_of(self.learned("history"))
 
@@ -252,7 +252,7 @@ class LearnedByPasses(CrossModalExtractor, ABC):
         return self.__dict__ | {"_built": {}}
 
     def _loaded(self, weights: NDArray[Any], device: str) -> nn.ModuleDict:
-        from cppcl.features.trained.training import fill
+        from cppcl.features.training.loop import fill
 
         if device not in self._built:
             network = self.networks()
@@ -263,7 +263,7 @@ class LearnedByPasses(CrossModalExtractor, ABC):
 
     def _views(self, modality: Modality, pictures: Iterable[Labelled]) -> Views:
         """Training pictures as the network sees them."""
-        from cppcl.features.trained.lesson import Views
+        from cppcl.features.training.lesson import Views
 
         maps, targets = [], []
         for number, (picture, target) in enumerate(pictures):
@@ -316,7 +316,7 @@ def divided(
     views: Mapping[Modality, Views], share: float, seed: int
 ) -> tuple[dict[Modality, Views], dict[Modality, Views] | None]:
     """Pictures that train, and those that are held out, if any are."""
-    from cppcl.features.trained.lesson import Views
+    from cppcl.features.training.lesson import Views
 
     targets = [found.targets for found in views.values()]
     held = held_out_rows(targets[0], targets[1], share, np.random.default_rng(seed))

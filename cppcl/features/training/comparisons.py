@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from cppcl.features.trained.passes import LearnedByPasses
+from cppcl.features.training.passes import LearnedByPasses
 from cppcl.modality import Modality
 from cppcl.validation import check_choice, check_number
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cppcl.features.trained.lesson import Lesson
-    from cppcl.features.trained.sampling import Rows
+    from cppcl.features.training.lesson import Lesson
+    from cppcl.features.training.sampling import Rows
 
 Objective = Literal["infonce", "triplet"]
 """What a batch costs."""
@@ -59,7 +59,7 @@ class LearnedByComparison(LearnedByPasses):
         """Mean loss of codes, (n, d) each, of the samples that `drawn` gave."""
         from torch.nn.functional import normalize
 
-        from cppcl.features.trained.losses import triplet_loss
+        from cppcl.features.training.losses import triplet_loss
         from cppcl.optim.contrastive import contrastive_loss
 
         units = [normalize(code, dim=1) for code in codes]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from cppcl.errors import InputError
-from cppcl.features.trained.sampling import Partners, held_out_rows, in_batches
+from cppcl.features.training.sampling import Partners, held_out_rows, in_batches
 
 SKETCHES = np.array([3, 0, 1, 1, 7, 0])
 IMAGES = np.array([1, 0, 1, 2, 0, 1, 3])

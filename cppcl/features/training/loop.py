@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cppcl.errors import CppclError, InputError, ResumeError
-from cppcl.features.trained.lesson import Lesson
+from cppcl.features.training.lesson import Lesson
 
 COLUMNS = ("loss", "score")
 """Columns of a history."""

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cppcl.features.trained.augmentation import (
+from cppcl.features.training.augmentation import (
     CROP,
     moved,
     other_width,

@@ -1,0 +1,1 @@
+"""How networks learn from the sketches and pictures of a split: batches, losses, the one loop."""
