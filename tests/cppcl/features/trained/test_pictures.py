@@ -6,8 +6,8 @@ import torch
 from scipy import ndimage
 
 from cppcl.features.contours.detection import colour_canny
-from cppcl.features.trained import augmentation, losses
 from cppcl.features.trained.inputs import seen_by_network
+from cppcl.features.training import augmentation, losses
 
 RNG = np.random.default_rng(0)
 
