@@ -31,7 +31,7 @@ COMMANDS = {
     "data": "look after data sets: what is here, what is missing, how to get it",
     "store": "look after the stored artifacts",
     "index": "encode a folder of pictures as a new gallery of a model",
-    "export": "write the codes of a model as .npy, and what they are codes of as .csv",
+    "export": "write the codes of a model as .npy, and the list of their pictures as .csv",
     "promote": "choose which model of an experiment is served",
     "search": "find the pictures that a sketch means",
     "serve": "serve a page to draw on and search with, and a JSON API",

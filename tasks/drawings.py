@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from cppcl.pictures.jitter import jittered
 from cppcl.retrieval.exact import Metric, nearest
 from storage import Recipe
 from tasks.lineage import Lineage
-from tasks.progress import log
+from tasks.progress import Progress, log, tell
 from tasks.samples import open_pictures, open_split, targets, usable_rows
 from tasks.stages.train import open_method
 from tasks.workers.extractors import extractor_of
@@ -89,7 +90,10 @@ def drawings_of(workspace: Workspace, lineage: Lineage) -> Drawings:
     recipe = Recipe("drawings", VERSION, {"metric": metric}, {"model": lineage.training.reference})
 
     def find_out() -> dict[str, Any]:
-        log("trying how this model takes drawings best; once, some seconds")
+        log(
+            "looking whether drawings find more when they are brought to the size and line width "
+            "of the model's sketches; once for each model"
+        )
         return asdict(tried(workspace, lineage, metric))
 
     store = workspace.store
@@ -148,7 +152,12 @@ def tried(workspace: Workspace, lineage: Lineage, metric: Metric) -> Drawings:
         gallery = method.encode_images(features["image"].rows("features", images))
         asked = targets(table, "sketch", target, np.array([*seen]))
         there = targets(table, "image", target, images)
-        features_of = [extractor.transform(described(drawing, form)) for drawing in drawn]
+        features_of = []
+        started = time.monotonic()
+        for done, drawing in enumerate(drawn, 1):
+            features_of.append(extractor.transform(described(drawing, form)))
+            seconds = time.monotonic() - started
+            tell(Progress("drawings", "training sketches tried", done, len(drawn), False, seconds))
         plain = np.stack([rows[0] for rows in features_of])
         with_form = np.stack([rows.mean(axis=0) for rows in features_of])
         for k, rows in enumerate((plain, with_form)):

@@ -127,7 +127,7 @@ def convention_line(names: Collection[str]) -> str:
     """
     said = []
     if "map" in names:
-        said.append("mAP over the whole ranking, divided by R")
+        said.append("mAP over the whole ranking, divided by R (all right pictures)")
     divisors = [d for d in DENOMINATORS if any(re.fullmatch(rf"map_at_\d+_{d}", n) for n in names)]
     if divisors:
         said.append(f"mAP@k divided by {', '.join(DIVISOR_TITLES[d] for d in divisors)}")

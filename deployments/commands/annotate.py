@@ -35,10 +35,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     files = parser.add_mutually_exclusive_group()
     files.add_argument(
-        "--export", type=Path, metavar="FILE", help="write the answers, .csv or .jsonl, and exit"
+        "--export",
+        type=Path,
+        metavar="FILE",
+        help="write the answers to a .csv or .jsonl file and exit",
     )
     files.add_argument(
-        "--import", dest="take_in", type=Path, metavar="FILE", help="read answers and exit"
+        "--import",
+        dest="take_in",
+        type=Path,
+        metavar="FILE",
+        help="add the answers of such a file and exit",
     )
     parser.add_argument(
         "--modality", choices=("sketch", "image"), help="export only answers of this modality"

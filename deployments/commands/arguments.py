@@ -38,7 +38,9 @@ def add_actions(parser: ArgumentParser, actions: dict[str, str]) -> dict[str, Ar
 def add_record(parser: ArgumentParser) -> None:
     """Add ``--json`` and ``--verbose`` of the commands that run flows."""
     parser.add_argument(
-        "--json", action="store_true", help="print the record as JSON, as the last line of stdout"
+        "--json",
+        action="store_true",
+        help="print the record of the run as JSON, as the last line of stdout",
     )
     parser.add_argument("--verbose", action="store_true", help="show Prefect's log")
 
@@ -56,7 +58,7 @@ def add_experiment(parser: ArgumentParser) -> None:
         action="append",
         type="root={}".format,
         metavar="DIR",
-        help="folder of the data: --set root=DIR",
+        help="folder of the data; short for --set root=DIR",
     )
     add_record(parser)
 
@@ -79,8 +81,8 @@ def add_method(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--method",
         metavar="NAME",
-        help="method of the experiment's latest run (default: the one that answers, or the "
-        "promoted model)",
+        help="method of the experiment's latest run (default: the promoted model, or else the "
+        "method that answers)",
     )
 
 
@@ -94,7 +96,8 @@ def add_listening(parser: ArgumentParser, port: int) -> None:
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="address to listen on (default 127.0.0.1, only this machine); others need a token",
+        help="address to listen on (default 127.0.0.1: this machine alone can connect); with any "
+        "other, visitors need the token that is printed",
     )
     parser.add_argument(
         "--port",

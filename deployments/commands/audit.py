@@ -27,7 +27,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "experiment", metavar="EXPERIMENT", help="experiment (its latest run) or the name of a run"
     )
     parser.add_argument(
-        "--protocol", metavar="NAME", help="protocol whose pairs or labels (default: the first)"
+        "--protocol",
+        metavar="NAME",
+        help="protocol whose pairs or labels are judged (default: first)",
     )
     parser.add_argument(
         "--split", metavar="KEY", help="split whose training pictures are judged (default: first)"
@@ -37,14 +39,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--shown",
         type=int,
         metavar="N",
-        help="suspects on the page (default: as many as are expected to be wrong, "
-        f"{LEAST_SHOWN} to {MOST_SHOWN})",
+        help="number of suspects on the page (default: as many as are expected to be wrong, but "
+        f"at least {LEAST_SHOWN} and at most {MOST_SHOWN})",
     )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="DIR",
-        help="folder of audit.html and audit.csv (default: EXPERIMENT-audit here)",
+        help="folder of audit.html and audit.csv (default: EXPERIMENT-audit, in this folder)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument(
@@ -58,7 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="where verdicts are kept (default: audits/EXPERIMENT.sqlite in the workspace)",
     )
     parser.add_argument(
-        "--export", type=Path, metavar="FILE", help="write the verdicts, .csv, and exit"
+        "--export", type=Path, metavar="FILE", help="write the verdicts to a .csv file and exit"
     )
 
 

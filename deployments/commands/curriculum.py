@@ -34,11 +34,15 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="OPTION=VALUE",
-        help="option of the score, such as n_windows=2000; learned=KEY names what it learned",
+        help="option of the score, such as n_windows=2000; "
+        "learned=KEY names the artifact of what it learned",
     )
     show.add_argument("--json", action="store_true", help="print one JSON document")
     show.add_argument(
-        "--output", type=Path, metavar="FILE", help="PNG file (default: PICTURE-NAME.png here)"
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="PNG file (default: PICTURE-NAME.png, in this folder)",
     )
 
 

@@ -37,16 +37,33 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parsers["get"].add_argument("names", nargs="+", metavar="NAME", help="data sets")
     parsers["get"].add_argument(
-        "--from", dest="mirror", metavar="ADDRESS", help="of an archive, of one data set"
+        "--from",
+        dest="mirror",
+        metavar="ADDRESS",
+        help="download the archive of this one data set from there",
     )
     for name in ("add", "preview", "splits"):
         parsers[name].add_argument("name", metavar="NAME", help="data set")
     add, preview = parsers["add"], parsers["preview"]
     add.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="archives or folders")
     add.add_argument("--link", action="store_true", help="link to a folder instead of copying it")
-    preview.add_argument("--output", type=Path, metavar="FILE", help="default: NAME.png")
-    preview.add_argument("--classes", type=int, default=40, metavar="N", help="default 40")
-    preview.add_argument("--per-class", type=int, default=4, metavar="N", help="default 4")
+    preview.add_argument(
+        "--output", type=Path, metavar="FILE", help="where to write it (default: NAME.png)"
+    )
+    preview.add_argument(
+        "--classes",
+        type=int,
+        default=40,
+        metavar="N",
+        help="how many classes at most (default 40)",
+    )
+    preview.add_argument(
+        "--per-class",
+        type=int,
+        default=4,
+        metavar="N",
+        help="how many pictures of each class at most (default 4)",
+    )
     parsers["splits"].add_argument(
         "--output", type=Path, required=True, metavar="DIR", help="folder to write to"
     )

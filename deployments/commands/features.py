@@ -40,10 +40,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="OPTION=VALUE",
-        help="option of the extractor, such as contours=canny; learned=KEY names what it learned",
+        help="option of the extractor, such as contours=canny; "
+        "learned=KEY names the artifact of what it learned",
     )
     show.add_argument(
-        "--output", type=Path, metavar="FILE", help="PNG file (default: PICTURE-NAME.png here)"
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="PNG file (default: PICTURE-NAME.png, in this folder)",
     )
 
 

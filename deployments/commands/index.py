@@ -26,12 +26,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=share,
         default=0.1,
         metavar="SHARE",
-        help="share of pictures that may be unreadable (default 0.1)",
+        help="share of pictures that may be unreadable, from 0 to 1 (default 0.1)",
     )
     parser.add_argument(
         "--name",
-        help="name of the gallery; a second run with this name extracts only new and changed "
-        "pictures and drops those that are gone (default: gallery- and the beginning of its key)",
+        help="name of the gallery (default: gallery- and the beginning of its key); run the "
+        "command again with this name to add what is new, read what has changed and drop what is "
+        "gone",
     )
 
 

@@ -24,18 +24,20 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--score",
         default="auto",
         metavar="NAME",
-        help="map, rank_k, or validation (the search of options, on training pictures only) "
-        "(default: that of the promoted model, else validation where there was a search)",
+        help="score to compare by: map, rank_k, or validation, that of the search of options on "
+        "training pictures (default: as for the promoted model; for the first one, validation if "
+        "options were searched)",
     )
     parser.add_argument(
         "--tolerance",
         type=share,
         default=0.01,
         metavar="SHARE",
-        help="how far the score may be below the best promoted one (default 0.01)",
+        help="how far the score may be below the best promoted one, from 0 to 1 (default 0.01, "
+        "one per cent)",
     )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--force", action="store_true", help="promote it whatever its score")
+    how.add_argument("--force", action="store_true", help="promote the run, whatever its score")
     how.add_argument(
         "--back", action="store_true", help="serve the previously promoted model again"
     )

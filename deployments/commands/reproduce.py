@@ -37,12 +37,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ITEM",
-        help="only this table or figure, such as table1; may be given several times",
+        help="only this table or figure, such as table1; may be repeated",
     )
     parser.add_argument(
         "--anew",
         action="store_true",
-        help="compute again what only an earlier version of the code has computed",
+        help="compute everything with this version of the code; without it, stored results of "
+        "earlier versions are used, and the page says so",
     )
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="copy the page and its files there"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 from cppcl.report.comparisons import choice_text, splits_text
@@ -15,6 +17,7 @@ from deployments.server import prepare_prefect
 from deployments.terminal import MISSING, Terminal
 from storage import Reference
 from tasks.stages.names import STAGES
+from tasks.stages.tune import folds_in_words
 from tasks.workspace import Workspace
 
 SHOWN_COMBINATIONS = 10
@@ -80,7 +83,20 @@ def run(options: Namespace) -> int:
 
 
 def show(summary: dict[str, Any], terminal: Terminal) -> None:
-    """Tables of scores and of stages."""
+    """Tables of searches of options, of scores and of stages: what matters most is read last."""
+    for protocol, searched in summary.get("tuned", {}).items():
+        for method, searches in searched.items():
+            if not searches[0]["best"]:
+                continue
+            rows = tuning_rows(searches)
+            of_all = f"best {len(rows)} of {len(searches[0]['table'])} combinations"
+            folds = f"{folds_in_words(searches[0])} of the training rows"
+            terminal.table(
+                f"{method}, {protocol}: {of_all} by {searches[0]['score']} in {folds}, per cent, "
+                "mean over splits; chosen by: numbers of the splits that chose it",
+                [*short_names(searches[0]["best"]), "mean", "chosen by"],
+                rows,
+            )
     for protocol, methods in summary["metrics"].items():
         convention = summary["conventions"][protocol]
         names = convention["scores"]
@@ -104,19 +120,6 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
             show_published(protocol, found, terminal)
         if found := summary.get("differences", {}).get(protocol):
             show_differences(protocol, found, terminal)
-    for protocol, searched in summary.get("tuned", {}).items():
-        for method, searches in searched.items():
-            if not searches[0]["best"]:
-                continue
-            rows = tuning_rows(searches)
-            of_all = f"best {len(rows)} of {len(searches[0]['table'])} combinations"
-            folds = f"{searches[0]['n_folds']} folds of the training rows"
-            terminal.table(
-                f"{method}, {protocol}: {of_all} by {searches[0]['score']} in {folds}, per cent, "
-                "mean over splits, and which splits chose it",
-                [*searches[0]["best"], "mean", "chosen by"],
-                rows,
-            )
     for protocol, methods in summary.get("left_out", {}).items():
         for method, reason in methods.items():
             terminal.message(f"{protocol}: {method} is left out: {reason}")
@@ -176,6 +179,12 @@ def show_differences(protocol: str, found: dict[str, Any], terminal: Terminal) -
             for method, row in found["methods"].items()
         ],
     )
+
+
+def short_names(paths: Collection[str]) -> list[str]:
+    """Last part of every path of an option, or the whole path where two end alike."""
+    ends = Counter(path.rpartition(".")[2] for path in paths)
+    return [end if ends[end := path.rpartition(".")[2]] == 1 else path for path in paths]
 
 
 def tuning_rows(searches: list[dict[str, Any]]) -> list[list[str]]:

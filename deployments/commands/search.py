@@ -48,21 +48,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--text",
         default="",
-        help="words to search with, too: added to the sketch where the model's encoder knows "
-        "words; other models search only the pictures that have these words in their names",
+        help="words to search with beside the sketch: a model that knows words searches by both; "
+        "any other one searches only pictures with these words in their names",
     )
     parser.add_argument(
         "--text-weight",
         type=float,
         metavar="WEIGHT",
         default=WEIGHT,
-        help=f"weight of the words that are added; that of the sketch is 1 (default {WEIGHT:g})",
+        help=f"weight of the words, where that of the sketch is 1 (default {WEIGHT:g})",
     )
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print one JSON document: the list of pictures; for several sketches, or a folder, "
-        "a list for each file",
+        help="print one JSON document: a list of pictures; for several sketches or a folder, such "
+        "a list for each sketch",
     )
 
 

@@ -45,9 +45,9 @@ def run(options: Namespace) -> int:
         for served in live.served.values():
             model, close = served.model, served.model.closeness
             closeness = (
-                "no threshold of a close similarity is known"
+                "no similarity is known from which a picture counts as close"
                 if close.threshold is None
-                else f"close from a similarity of {close.threshold:.3f}"
+                else f"those with a similarity of {close.threshold:.3f} or more count as close"
             )
             terminal.message(f"{served.text}: {model.n_pictures} pictures, {closeness}")
         serve(lambda access: make_app(live, access), options.host, options.port, "serve")

@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
             "verify": "read artifacts back and check them; by default all",
             "push": "send artifacts, and what they were made from, to an object store",
             "pull": "fetch artifacts, and what they were made from, from an object store",
-            "gc": "remove what no latest or promoted run and no gallery uses",
+            "gc": "remove artifacts that no gallery and no latest or promoted run uses",
         },
     )
     for name, added in parsers.items():
@@ -38,14 +38,16 @@ def add_arguments(parser: ArgumentParser) -> None:
             "keys",
             nargs="+" if name == "pull" else "*",
             metavar="STAGE" if name == "ls" else "KEY",
-            help="name of a stage" if name == "ls" else "key, its beginning, or stage/key",
+            help="name of a stage"
+            if name == "ls"
+            else "key of an artifact, its beginning, or stage/key",
         )
     parsers["verify"].add_argument(
         "--repair",
         action="store_true",
         help="keep the undamaged parts of an artifact, so that a run makes only the rest",
     )
-    urls = "default: $CPPCL_REMOTE; s3://BUCKET/PREFIX or file:///FOLDER"
+    urls = "s3://BUCKET/PREFIX or file:///FOLDER (default: $CPPCL_REMOTE)"
     for name in ("push", "pull"):
         parsers[name].add_argument("--remote", metavar="URL", help=urls)
     for name in ("ls", "verify"):
@@ -54,10 +56,12 @@ def add_arguments(parser: ArgumentParser) -> None:
             metavar="URL",
             nargs="?",
             const="",
-            help=f"use the object store instead of the workspace; {urls}",
+            help=f"look into this object store instead of the workspace: {urls}",
         )
     parsers["push"].add_argument(
-        "--replace", action="store_true", help="send these again even if they are there"
+        "--replace",
+        action="store_true",
+        help="send the artifacts again even if the object store has them",
     )
     parsers["gc"].add_argument(
         "--dry-run", action="store_true", help="only print what would be removed"

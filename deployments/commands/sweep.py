@@ -27,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         metavar="OPTION=VALUES",
         help="one or two options, each with a YAML list of values: n_atoms='[25, 50, 100]'; "
-        "OPTION as KEY of --set",
+        "an OPTION is written like a KEY of --set",
     )
     parser.add_argument(
         "--score",

@@ -34,7 +34,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "pictures", type=Path, metavar="PICTURES", help="folder of pictures, arranged the same way"
     )
     parser.add_argument(
-        "--name", help="what to call it (default: the name of the folder of both, or of PICTURES)"
+        "--name",
+        help="name of the run (default: that of the folder that holds both, or else of PICTURES)",
     )
     parser.add_argument(
         "--no-page", action="store_true", help="train and score only; serve no page"

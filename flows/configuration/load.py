@@ -301,8 +301,8 @@ def _refuse_two_roles(key: str, matches: Sequence[tuple[str, ...]]) -> None:
     if len({path[0] == "curriculum" for path in chosen}) == 2:
         names = [".".join(path) for path in chosen]
         raise InputError(
-            f"--set {key}: it could mean {', '.join(names[:-1])} or {names[-1]}, what describes "
-            "pictures or what scores them; write in full which"
+            f"--set {key}: it could mean {', '.join(names[:-1])} or {names[-1]}; features "
+            "describe pictures, a curriculum scores them; write the one that you mean in full"
         )
 
 

@@ -470,7 +470,7 @@ def best_options(store: Store, reference: Reference) -> dict[str, Any]:
 def folds_in_words(search: Mapping[str, Any]) -> str:
     """How a search divided the training rows."""
     repeats = search["n_repeats"]
-    return f"{search['n_folds']} folds" + (f", {repeats} times," if repeats > 1 else "")
+    return f"{search['n_folds']} folds" + (f" (drawn {repeats} times)" if repeats > 1 else "")
 
 
 def in_words(artifact: Artifact) -> str:
@@ -479,13 +479,13 @@ def in_words(artifact: Artifact) -> str:
     best = next(row for row in search["table"] if row["best"])
     if not search["best"]:
         return (
-            f"{search['score']} {100 * best['mean']:.1f} ± {100 * best['sd']:.1f} in "
+            f"{search['score']} {100 * best['mean']:.1f} ± {100 * best['sd']:.1f} per cent in "
             f"{folds_in_words(search)} of the training rows"
         )
     chosen = ", ".join(f"{name}={value}" for name, value in search["best"].items())
     warm = ", warm-started" if search["warm_start"] else ""
     return (
         f"{chosen} is best of {len(search['table'])} combinations: {search['score']} "
-        f"{100 * best['mean']:.1f} ± {100 * best['sd']:.1f} in {folds_in_words(search)} of the "
-        f"training rows{warm}"
+        f"{100 * best['mean']:.1f} ± {100 * best['sd']:.1f} per cent in "
+        f"{folds_in_words(search)} of the training rows{warm}"
     )

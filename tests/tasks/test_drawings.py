@@ -64,7 +64,7 @@ def test_a_search_says_once_what_it_is_trying(model, finished_run, cppcl):
         cppcl("search", "tiny", sketch, "--workspace", model.workspace.root).stderr
         for _ in range(2)
     ]
-    assert "how this model takes drawings" in said[0]
+    assert "drawings find more" in said[0]
     assert said[1] == ""
 
 

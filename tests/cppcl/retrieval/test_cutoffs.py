@@ -115,7 +115,7 @@ def test_chance_in_the_class_is_that_of_the_class_alone():
 
 def test_a_line_names_the_conventions():
     assert convention_line(["map", "map_at_200_hits"]) == (
-        "mAP over the whole ranking, divided by R; mAP@k divided by hits"
+        "mAP over the whole ranking, divided by R (all right pictures); mAP@k divided by hits"
     )
     assert "min(k, R)" in convention_line(["map_at_5_min_k_r", "precision_at_9"])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.commands.run import show
+from deployments.commands.run import short_names, show
 from deployments.terminal import Terminal
 
 SCORES = {"rank_1": 0.5, "rank_1_std": 0.01, "map": 0.6, "map_std": 0.02}
@@ -112,6 +112,11 @@ def test_tables_stand_below_the_scores_of_their_protocol():
         )
     ]
     assert places == sorted(places)
+
+
+def test_an_option_is_headed_by_the_end_of_its_path_unless_two_end_alike():
+    paths = ["alpha", "composition.hubness", "graph.ridge", "preparation.ridge"]
+    assert short_names(paths) == ["alpha", "hubness", "graph.ridge", "preparation.ridge"]
 
 
 @pytest.mark.parametrize("block", ["differences", "published"])

@@ -213,7 +213,7 @@ def test_what_was_chosen_is_said(stages):
     assert said[0].endswith(" in 2 folds of the training rows")
     with listening(on_message=said.append):
         stages.tune({"alpha": (0.01, 0.3)}, n_repeats=2)
-    assert said[-1].endswith(" in 2 folds, 2 times, of the training rows")
+    assert said[-1].endswith(" per cent in 2 folds (drawn 2 times) of the training rows")
     with listening(on_message=said.append):
         stages.tune({"alpha": (0.01, 0.3)}, warm_start=True)
     assert said[-1].endswith("of the training rows, warm-started")
