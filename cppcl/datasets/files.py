@@ -116,8 +116,10 @@ def scan_pictures(root: Path, folder: str) -> Scan:
     top = Path(root) / folder
     if not top.is_dir():
         here = sorted(p.name for p in Path(root).iterdir() if p.is_dir())
+        more = f" and {len(here) - N_NAMED} more" if len(here) > N_NAMED else ""
         raise InputError(
-            f"folder {folder!r} is not in {root}; there is {', '.join(here) or 'no folder'}"
+            f"folder {folder!r} is not in {root}; there is "
+            f"{', '.join(map(printable, here[:N_NAMED])) or 'no folder'}{more}"
         )
     suffixes = picture_suffixes()
     files: dict[str, str] = {}

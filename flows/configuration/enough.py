@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from flows.configuration.splits import CategorySplit, InstanceSplit
 
 SHOWN = 5
 """Classes that a message names."""
+MOST = 2**62
+"""More pictures than anyone has."""
 Counts = dict[str, dict[Modality, int]]
 """Pictures of each class, or instances of it where pairs are tied, by modality."""
 
@@ -107,8 +110,10 @@ def check_classes(folder: Folder, counts: Counts, wanted: Requirement) -> None:
     minimum = wanted.split.minimum_groups
     if wanted.is_met(counts, minimum):
         return
-    enough = next(n for n in range(minimum, 10**6) if wanted.is_met(two_classes(n), n))
-    lower = next((n for n in range(minimum - 1, 1, -1) if wanted.is_met(counts, n)), None)
+    enough = fewest(minimum, lambda n: wanted.is_met(two_classes(n), n))
+    fullest = max(min(n.values()) for n in counts.values())
+    fewer = range(min(minimum - 1, fullest), 1, -1)
+    lower = next((n for n in fewer if wanted.is_met(counts, n)), None)
     some = f"{folder.sketches}/<class>", f"{folder.images}/<class>"
     mend = f"add pictures to {some[0]} and {some[1]}"
     if lower:
@@ -117,6 +122,11 @@ def check_classes(folder: Folder, counts: Counts, wanted: Requirement) -> None:
         f"{folder.root}: a run needs two classes or more with {enough} sketches and {enough} "
         f"images each, and {taking_part(wanted.classes(counts, enough))}: {listed(counts)}; {mend}"
     )
+
+
+def fewest(least: int, are_enough: Callable[[int], bool]) -> int:
+    """Fewest pictures, at least so many, that are enough, as all greater numbers are."""
+    return least + bisect_left(range(MOST), True, key=lambda more: are_enough(least + more))
 
 
 def two_classes(n: int) -> Counts:
@@ -144,7 +154,7 @@ def check_pairs(folder: Folder, n_pairs: int, n_train: Any, folds: int) -> None:
     """Raise `InputError` if too few sketches have a picture of their own to train and to test."""
     least = max(folds, 1)
     if isinstance(n_train, float):
-        enough = next(n for n in range(2, 10**6) if share_of(n_train, n) >= least)
+        enough = fewest(2, lambda n: share_of(n_train, n) >= least)
     else:
         enough = n_train + 1
     if n_pairs < enough:

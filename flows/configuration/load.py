@@ -119,7 +119,7 @@ def load_experiment(source: str, overrides: Sequence[str] = ()) -> Experiment:
         if _apply(data, experiment, override):
             experiment = _validate(source, data)
     if is_named_by_folder(source, overrides):
-        name = folder_name(Path(data["dataset"]["root"]))
+        name = folder_name(_validate(source, data).dataset.root)
         data["name"] = f"{source}-{name}" if name in packaged else name or source
     return _validate(source, data) if overrides or folder is not None else experiment
 

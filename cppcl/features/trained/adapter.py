@@ -52,7 +52,8 @@ class Adapter(LearnedByComparison):
     options : mapping or None
         Its options, where they are not the usual ones.
     image_options : mapping or None
-        Those for images, where they differ, such as contours of `line_hog`.
+        Those for images, where they differ, such as contours of `line_hog`. Parts have the same
+        numbers of values and the same weights.
     power : float
         Exponent of the values of the features, whose signs stay.
     shared : bool
@@ -161,11 +162,17 @@ class Adapter(LearnedByComparison):
     def parameters(self) -> dict[str, Any]:
         """Every option with its value; frozen features are told by all of theirs."""
         sketch, image = (self._base(m) for m in MODALITIES)
-        if sketch.dimension != image.dimension:
-            raise InputError(
-                f"option image_options: features of sketches have {sketch.dimension} values and "
-                f"those of images {image.dimension}; give both the same number"
-            )
+        for what, (first, second) in {
+            "values of each part": [
+                [part.dimension for part in parts_of(b)] for b in (sketch, image)
+            ],
+            "weights": [weights_of(b) for b in (sketch, image)],
+        }.items():
+            if first != second:
+                raise InputError(
+                    f"option image_options: the {what} are {second}, and those of sketches "
+                    f"{first}; give both the same"
+                )
         told = {
             option: {**base.parameters(), "version": base.version}
             for option, base in (("options", sketch), ("image_options", image))
@@ -179,7 +186,7 @@ class Adapter(LearnedByComparison):
         from cppcl.features.trained.heads import Centring, ResidualHead, SeparateHeads
 
         base = self._base("sketch")
-        weights = base.parameters()[WEIGHTS] if isinstance(base, CombinedExtractor) else (1.0,)
+        weights = weights_of(base)
         widths = [part.dimension for part in parts_of(base)]
         found = nn.ModuleDict({f"{m} mean": Centring(widths, weights) for m in MODALITIES})
         first: nn.Module
@@ -283,3 +290,9 @@ class Adapter(LearnedByComparison):
 def parts_of(extractor: Extractor) -> tuple[Extractor, ...]:
     """Parts of a combination, or the extractor alone."""
     return extractor.parts if isinstance(extractor, CombinedExtractor) else (extractor,)
+
+
+def weights_of(extractor: Extractor) -> list[float]:
+    """Weight of each part of a combination; 1 of an extractor alone."""
+    is_combined = isinstance(extractor, CombinedExtractor)
+    return list(extractor.parameters()[WEIGHTS]) if is_combined else [1.0]

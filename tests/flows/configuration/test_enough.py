@@ -53,6 +53,19 @@ def test_the_number_that_is_advised_is_enough(counts, lower, tmp_path):
     assert not refusal(fill(tmp_path, fuller))
 
 
+@pytest.mark.parametrize(
+    ("changes", "enough"),
+    [
+        (["minimum_groups=100000000000"], 10**11),
+        (["n_folds=5000001"], 5000001),
+        (["n_folds=5000001", "train_share=0.0001"], 25000005000),
+    ],
+)
+def test_any_number_that_is_asked_for_is_answered_at_once(changes, enough, tmp_path):
+    said = refusal(fill(tmp_path, {"a": (4, 4), "b": (4, 4)}), *changes)
+    assert f"classes or more with {enough} sketches" in said
+
+
 def test_where_nothing_is_validated_two_of_each_are_enough(tmp_path):
     root = fill(tmp_path, {"a": (2, 2), "b": (2, 2)})
     changes = ["minimum_groups=2", "choose=false", "protocols.category.methods={raw_cosine: {}}"]

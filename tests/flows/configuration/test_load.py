@@ -319,6 +319,8 @@ def test_names_and_paths_may_be_quoted_or_null(configuration, write):
         load_experiment(file, ["root="])
     with pytest.raises(InputError, match="not valid Unicode"):
         load_experiment(file, ["root=\udcff"])
+    with pytest.raises(InputError, match=r"root: .*got None"):  # which has no name to take
+        load_experiment("folder", ["root="])
 
 
 def test_relative_paths_start_at_the_file(configuration, write, tmp_path, monkeypatch):

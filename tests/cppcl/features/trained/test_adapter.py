@@ -224,10 +224,16 @@ def test_wrong_options_are_refused(options, words):
         make_extractor("adapter", options)
 
 
-def test_features_of_other_lengths_for_images_are_refused(pairs):
-    options = OPTIONS | {"image_options": {"pixels": {"size": [4, 4]}}}
-    with pytest.raises(InputError, match="sketches have 1360 values and those of images 1312"):
-        make_extractor("adapter", options).parameters()
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"pixels": {"size": [4, 4]}, "weights": [2, 1]}, r"are \[16, 1296\].* \[64, 1296\]"),
+        ({"pixels": {"size": [8, 8]}, "weights": [1, 7]}, "the weights are"),
+    ],
+)
+def test_features_of_other_lengths_or_weights_for_images_are_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        make_extractor("adapter", OPTIONS | {"image_options": options}).parameters()
 
 
 def test_it_needs_at_least_what_the_frozen_features_do():
