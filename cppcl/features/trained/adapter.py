@@ -162,16 +162,16 @@ class Adapter(LearnedByComparison):
     def parameters(self) -> dict[str, Any]:
         """Every option with its value; frozen features are told by all of theirs."""
         sketch, image = (self._base(m) for m in MODALITIES)
-        for what, (first, second) in {
-            "values of each part": [
-                [part.dimension for part in parts_of(b)] for b in (sketch, image)
-            ],
-            "weights": [weights_of(b) for b in (sketch, image)],
-        }.items():
-            if first != second:
+        widths = [[part.dimension for part in parts_of(base)] for base in (sketch, image)]
+        weights = [weights_of(base) for base in (sketch, image)]
+        for what, of_sketches, of_images in (
+            ("numbers of values", *widths),
+            ("weights", *weights),
+        ):
+            if of_sketches != of_images:
                 raise InputError(
-                    f"option image_options: the {what} are {second}, and those of sketches "
-                    f"{first}; give both the same"
+                    f"option image_options: {what} of the parts are {of_images}, and those of "
+                    f"sketches {of_sketches}; give both the same"
                 )
         told = {
             option: {**base.parameters(), "version": base.version}

@@ -4,6 +4,8 @@
 
 const STEPS = 4095; // a coordinate takes 12 bits: two characters of 6
 const SIMPLE = 0.002; // points of a stroke that are nearer to its line are left out
+const LONGEST = 40000; // characters of strokes: 10,000 points
+const MOST_MARKS = 50; // of a kind, as the server takes them
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /* Points that a stroke needs (Douglas and Peucker). */
@@ -31,9 +33,9 @@ function encodeStrokes(strokes, height) {
     .join(".");
 }
 
-/* Inverse of the above; null where the text is none. */
+/* Inverse of the above; null where the text is none, or longer than anyone draws. */
 function decodeStrokes(text, height) {
-  if (!/^[\w.-]*$/.test(text)) return null;
+  if (text.length > LONGEST || !/^[\w.-]*$/.test(text)) return null;
   const value = (pair) => (64 * LETTERS.indexOf(pair[0]) + LETTERS.indexOf(pair[1])) / STEPS;
   return text
     .split(".")
@@ -72,7 +74,9 @@ function decodeQuery(hash, height) {
   const parts = new URLSearchParams(hash.slice(1));
   const number = (name) => (/^\d{1,9}$/.test(parts.get(name) || "") ? Number(parts.get(name)) : null);
   const several = (name) =>
-    new Set((parts.get(name) || "").split(".").filter((row) => /^\d{1,9}$/.test(row)).map(Number));
+    new Set((parts.get(name) || "").split(".").filter((row) => /^\d{1,9}$/.test(row)).slice(0, MOST_MARKS).map(Number));
+  const liked = several("liked");
+  const disliked = new Set([...several("disliked")].filter((row) => !liked.has(row)));
   return {
     model: parts.get("model"),
     key: parts.get("key"),
@@ -80,8 +84,8 @@ function decodeQuery(hash, height) {
     example: number("example"),
     image: number("image"),
     upload: number("upload"),
-    words: (parts.get("words") || "").slice(0, 200),
-    marks: { liked: several("liked"), disliked: several("disliked") },
+    words: (parts.get("words") || "").slice(0, 200).replace(/[\ud800-\udbff]$/, ""), // no half of a letter
+    marks: { liked, disliked },
     shown: number("show"),
   };
 }

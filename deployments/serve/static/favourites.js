@@ -8,7 +8,8 @@ const MOST_KEPT = 200;
 function favourites() {
   try {
     const kept = JSON.parse(localStorage.getItem(FAVOURITES));
-    return Array.isArray(kept) ? kept : [];
+    const isOurs = (one) => one && ["model", "name", "title", "key"].every((part) => typeof one[part] === "string");
+    return Array.isArray(kept) ? kept.filter(isOurs) : [];
   } catch {
     return []; // no storage is allowed, or what is in it is not ours
   }

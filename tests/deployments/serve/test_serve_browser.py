@@ -307,6 +307,24 @@ def test_favourites_of_a_gallery_that_was_replaced_are_named_and_removed(page):
     assert page.is_hidden("#forget")
 
 
+@pytest.mark.parametrize("page", ["desktop"], indirect=True)
+def test_an_address_or_favourites_of_another_make_do(page, address):
+    page.evaluate('localStorage.setItem(FAVOURITES, \'[null, 1, [], {}, {"model": "shapes"}]\')')
+    rows = ".".join(map(str, range(5000)))
+    query = f"#s=AAAA____&words={'c' * 199}%F0%9F%98%80&liked={rows}&disliked=1.2.77"
+    page.goto("about:blank")
+    with page.expect_request("**/api/search") as sent:
+        page.goto(address + query)
+    asked = sent.value.post_data_json
+    assert (asked["text"], asked["liked"], asked["disliked"]) == ("c" * 199, list(range(50)), [77])
+    page.goto("about:blank")
+    page.goto(f"{address}#s={'AAAA____' * 10000}")
+    page.wait_for_selector("#examples img")
+    page.wait_for_selector(IDLE)
+    assert page.evaluate("drawing.isEmpty && location.hash === ''")
+    assert page.inner_text("#error") == ""
+
+
 def test_words_are_in_the_address(page):
     first = searched(page, lambda: draw(page, [(0.2, 0.2), (0.6, 0.6)]))["answer"]["matches"][0]
     given = searched(page, lambda: page.fill("#words", first["title"]))

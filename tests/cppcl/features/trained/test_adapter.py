@@ -228,7 +228,7 @@ def test_wrong_options_are_refused(options, words):
     ("options", "words"),
     [
         ({"pixels": {"size": [4, 4]}, "weights": [2, 1]}, r"are \[16, 1296\].* \[64, 1296\]"),
-        ({"pixels": {"size": [8, 8]}, "weights": [1, 7]}, "the weights are"),
+        ({"pixels": {"size": [8, 8]}, "weights": [1, 7]}, "weights of the parts are"),
     ],
 )
 def test_features_of_other_lengths_or_weights_for_images_are_refused(options, words):
