@@ -17,7 +17,6 @@ from deployments.server import prepare_prefect
 from deployments.terminal import MISSING, Terminal
 from storage import Reference
 from tasks.stages.names import STAGES
-from tasks.stages.tune import folds_in_words
 from tasks.workspace import Workspace
 
 SHOWN_COMBINATIONS = 10
@@ -84,6 +83,9 @@ def run(options: Namespace) -> int:
 
 def show(summary: dict[str, Any], terminal: Terminal) -> None:
     """Tables of searches of options, of scores and of stages: what matters most is read last."""
+    # Imports Prefect, which reads its settings then: only after they are made.
+    from tasks.stages.tune import folds_in_words
+
     for protocol, searched in summary.get("tuned", {}).items():
         for method, searches in searched.items():
             if not searches[0]["best"]:
