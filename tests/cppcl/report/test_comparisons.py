@@ -202,7 +202,7 @@ def test_published_texts():
     title = published_title(small(published=published(trials=5)))
     assert title == ("Table 1 (5 splits): rank-1 (%), rank-k (Acc@k) over the whole gallery")
     assert published_title(small(published=published(score="map"))) == (
-        "Table 1: mAP (%), mAP over the whole ranking, divided by R"
+        "Table 1: mAP (%), mAP over the whole ranking, divided by R (all right pictures)"
     )
     assert published_title(small(published=published(trials=1))).startswith("Table 1 (1 split): ")
     assert published_text(0.986) == "98.6"
