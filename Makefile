@@ -6,7 +6,7 @@ CONSTRAINTS ?=
 # Another index for torch and torchvision, such as that of their builds without CUDA, 4 GB smaller.
 TORCH_INDEX ?=
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) \
+	$(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)') \
 	$(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable
 
 .DEFAULT_GOAL := help

@@ -80,7 +80,7 @@ function decodeQuery(hash, height) {
   return {
     model: parts.get("model"),
     key: parts.get("key"),
-    strokes: decodeStrokes(parts.get("s") || "", height) || [],
+    strokes: decodeStrokes(parts.get("s") || "", height),
     example: number("example"),
     image: number("image"),
     upload: number("upload"),

@@ -303,6 +303,10 @@ async function restore() {
   let { shown } = asked;
   let problem = "";
   let base = null;
+  if (asked.strokes === null) {
+    problem = "The drawing in this address is too long, or cannot be read. Draw it again.";
+    asked.strokes = [];
+  }
   if (asked.key && !key.startsWith(asked.key)) {
     // Strokes mean the same to any model; rows do not.
     if (asked.image !== null || asked.example !== null || asked.marks.liked.size || asked.marks.disliked.size) {
