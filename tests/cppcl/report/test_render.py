@@ -117,7 +117,7 @@ def test_page_compares_methods(html, data):
         assert expected in sections[1], expected
     scores = (
         "rank-1, rank-k (Acc@k) over the whole gallery",
-        "mAP, mAP over the whole ranking, divided by R",
+        "mAP, mAP over the whole ranking, divided by R (all right pictures)",
     )
     for protocol, section, score in zip(data.protocols, sections, scores, strict=True):
         caption = f"raw cosine minus each other method on the same queries: {score}; in points"
