@@ -69,7 +69,8 @@ def opened(chromium: Any, screen: str, **options: Any) -> Iterator[Any]:
     yield page
     context.close()
     # What the browser itself says of a server that is gone, or of an answer that is refused.
-    assert [text for text in said if "Failed to load resource" not in text] == []
+    wrong = [text for text in said if "Failed to load resource" not in text]
+    assert not wrong, wrong
 
 
 def artifacts(default: Path) -> Path:
