@@ -25,8 +25,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "folder",
         metavar="FOLDER",
         type=Path,
-        help="where to write image_codes.npy, image_samples.csv, sketch_codes.npy and "
-        "sketch_samples.csv",
+        help="where to write image_codes.npy and image_samples.csv, and the same of sketches "
+        "where the model has some",
     )
 
 

@@ -32,6 +32,12 @@ def _check_amount(amount: int | float | None) -> int | float | None:
     return amount
 
 
+Target = Annotated[
+    Literal["groups", "labels"],
+    Field(
+        description="What makes a picture relevant: the same instance (groups) or class (labels)"
+    ),
+]
 Amount = Annotated[int | float | None, AfterValidator(_check_amount)]
 
 
@@ -175,10 +181,7 @@ class UnseenSplit(SplitRule):
         description="Share of the images of each training class that is in the gallery instead: "
         "above 0 a generalised gallery, of seen and unseen classes",
     )
-    target: Literal["groups", "labels"] = Field(
-        "labels",
-        description="What makes a picture relevant: the same instance (groups) or class (labels)",
-    )
+    target: Target = "labels"
 
     def arguments(self) -> dict[str, Any]:
         """What decides which samples train; a share of none is left out of keys."""
@@ -195,10 +198,7 @@ class FileSplit(SplitRule):
     rule: Literal["file"] = Field("file", description="A split that a file names")
     seeds: Seeds = Field((0,), min_length=1, description="What {seed} in path stands for")
     path: str = Field(description="JSON file, or a split that comes along (cufs-official)")
-    target: Literal["groups", "labels"] = Field(
-        "labels",
-        description="What makes a picture relevant: the same instance (groups) or class (labels)",
-    )
+    target: Target = "labels"
 
     def arguments(self) -> dict[str, Any]:
         """Path alone: the file says which samples train, whatever is relevant."""
@@ -217,10 +217,7 @@ class TransferSplit(SplitRule):
         description="One split a seed; all are the same where every picture is used and none is "
         "in both data sets",
     )
-    target: Literal["groups", "labels"] = Field(
-        "labels",
-        description="What makes a picture relevant: the same instance (groups) or class (labels)",
-    )
+    target: Target = "labels"
     train_share: float = Field(
         1.0,
         gt=0,
