@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Self, TextIO
 
 from rich.box import SIMPLE_HEAD
@@ -21,6 +22,12 @@ from tasks.progress import Progress, listening
 PLAIN_WIDTH = 140
 """Characters in a line where the stream is no terminal."""
 
+QUIET_S = 30.0
+"""A stream that is no terminal is told what goes on where nothing was printed for so long."""
+
+MOST_PIECES = 4
+"""Pieces of work under way that are named then."""
+
 MISSING = "–"
 """Cell of a table whose value is not known."""
 
@@ -33,6 +40,14 @@ def size_text(n_bytes: int | None) -> str:
         if n_bytes >= size:
             return f"{n_bytes / size:.1f} {unit}"
     return f"{n_bytes / 1e3:.1f} kB"
+
+
+def so_far(progress: Progress) -> str:
+    """How far a piece of work is, in words."""
+    if progress.finished or not progress.done:
+        return "under way"
+    detail = f", {progress.detail}" if progress.detail else ""
+    return f"{progress.done} of {progress.total} done{detail}"
 
 
 class PipeConsole(Console):
@@ -49,7 +64,8 @@ class Terminal:
     Parameters
     ----------
     stream : text file
-        Where to; lines are plain where it is no terminal.
+        Where to. Where it is no terminal, lines are plain, and in place of bars a line says what
+        is under way whenever nothing was printed for `QUIET_S`.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -66,12 +82,19 @@ class Terminal:
             transient=True,
         )
         self._tasks: dict[str, TaskID] = {}
+        self._under_way: dict[str, Progress] = {}
         self._shown: set[str] = set()
+        self._is_plain = not stream.isatty()
+        self._is_quiet = False
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
         self._exit.enter_context(self.bars)
         self._exit.enter_context(listening(self.progress, self.message))
+        if self._is_plain:
+            ended = threading.Event()
+            threading.Thread(target=self._watch, args=(ended,), daemon=True).start()
+            self._exit.callback(ended.set)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -88,17 +111,38 @@ class Terminal:
             total=progress.total,
             detail=progress.detail,
         )
+        self._under_way[name] = progress
         if progress.finished and (progress.cached or progress.seconds):
             self.bars.remove_task(self._tasks.pop(name))
+            del self._under_way[name]
             how = "stored" if progress.cached else f"{progress.seconds:.1f} s"
-            self.console.print(Text(f"{name}: {how}"))
+            self._print(Text(f"{name}: {how}"))
+
+    def tell_what_goes_on(self) -> None:
+        """Name what is under way, unless something was printed since the last call."""
+        if self._is_quiet:
+            pieces = list(self._under_way.items())
+            for name, progress in pieces[:MOST_PIECES]:
+                self.console.print(Text(f"{name}: {so_far(progress)}"))
+            if more := len(pieces[MOST_PIECES:]):
+                self.console.print(Text(f"and {more} more under way"))
+        self._is_quiet = True
+
+    def _watch(self, ended: threading.Event) -> None:
+        with suppress(OSError):  # where nobody reads any more, the command finds out itself
+            while not ended.wait(QUIET_S):
+                self.tell_what_goes_on()
+
+    def _print(self, *lines: Text | Table, crop: bool = True) -> None:
+        self._is_quiet = False
+        self.console.print(*lines, crop=crop)
 
     def message(self, text: str) -> None:
         """Show a message; the same one again is not repeated."""
         text = escaped(text)
         if text not in self._shown:
             self._shown.add(text)
-            self.console.print(Text(text))
+            self._print(Text(text))
 
     def table(
         self,
@@ -135,4 +179,4 @@ class Terminal:
             unlimited = self.console.options.update(width=sys.maxsize)
             needed = Measurement.get(self.console, unlimited, table).maximum
             table.width = needed if needed > self.console.width else None
-        self.console.print(table, crop=not last_whole)
+        self._print(table, crop=not last_whole)

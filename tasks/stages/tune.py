@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -51,6 +52,8 @@ SURVIVORS = 4
 """One of so many goes on to the last round; at least two do."""
 ENOUGH_QUERIES, MOST_REPEATS = 200, 5
 """Held-out sketches that tell methods apart, and most divisions into folds to have so many."""
+ALL = "all methods"
+"""What the scores of several searches at once are called, for progress."""
 HINT = "raise compute.memory_per_worker (what is done is kept)"
 
 
@@ -324,12 +327,17 @@ def search_several(*, workspace: Workspace, searches: Sequence[Search]) -> None:
     recipes = [job for job in pending.values() if declared_memory(store, job) <= memory]
     work = functools.partial(try_stored_job, store=str(store.root))
     documents = [job.document() for job in recipes]
+    n, started = len(recipes), time.perf_counter()
+    if n:
+        log_search("tune", recipes)
+        tell(Progress("tune", ALL, 0, n))
     with prefect_progress("tune") as show:
         for done, _ in enumerate(
             run_jobs(work, documents, device="cpu", name="tune", hint=HINT), 1
         ):
-            tell(Progress("tune", "all methods", done, len(recipes)))
-            show(done / len(recipes))
+            seconds = time.perf_counter() - started if done == n else 0.0
+            tell(Progress("tune", ALL, done, n, seconds=seconds))
+            show(done / n)
 
 
 search_ahead = task(search_several, name="tune_ahead", **PREFECT_OPTIONS)
@@ -411,6 +419,9 @@ def run_pending(store: Store, recipes: Sequence[Recipe], *, force: bool, label: 
         check_training_memory(method_of(pending[0]), declared, workers.memory_of_a_worker())
     work = functools.partial(score_stored_job, store=str(store.root), force=force)
     device = "gpu" if any(uses_gpu(job) for job in pending) else "cpu"
+    if pending:
+        log_search(label, pending)
+        tell(Progress("tune", label, stored, len(recipes)))
     with prefect_progress(f"tune {label}") as show:
         documents = [job.document() for job in pending]
         finished = run_jobs(work, documents, device=device, name="tune", hint=HINT)
@@ -424,6 +435,12 @@ def log_stored(label: str, recipes: Sequence[Recipe], pending: Sequence[Recipe])
     of_all, still = (sum(map(n_combinations, jobs)) for jobs in (recipes, pending))
     if 0 < still < of_all:
         log(f"{label}: {of_all - still} of {of_all} combinations were done")
+
+
+def log_search(what: str, jobs: Sequence[Recipe]) -> None:
+    """Log that a search begins, and of how many combinations."""
+    n = sum(map(n_combinations, jobs))
+    log(f"{what}: {n} combination{'s' if n != 1 else ''} of options to score")
 
 
 def n_combinations(job: Recipe) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import threading
 
 import pytest
 
+import deployments.terminal
 from deployments.commands.listing import shorten
 from deployments.terminal import MISSING, Terminal
 from tasks.progress import Progress, tell
@@ -75,3 +77,35 @@ def test_a_bar_shows_how_fast_it_goes(stream):
         assert "61 a second, 0:30 to go" in shown.get()
         tell(Progress("extract", "image hog", 1, 1, seconds=2.0))
     assert "extract: image hog: 2.0 s" in stream.getvalue()
+
+
+def test_a_stream_that_is_no_terminal_is_told_what_goes_on_when_nothing_was_printed(stream):
+    with Terminal(stream) as terminal:
+        tell(Progress("tune", "all methods", 0, 64))
+        terminal.message("64 combinations")
+        terminal.tell_what_goes_on()
+        assert stream.getvalue() == "64 combinations\n"
+        terminal.tell_what_goes_on()
+        tell(Progress("tune", "all methods", 40, 64, detail="1:10 to go"))
+        for number in range(4):
+            tell(Progress("train", f"split {number}", 0, 1))
+        terminal.tell_what_goes_on()
+        tell(Progress("tune", "all methods", 64, 64, seconds=2.0))
+        terminal.tell_what_goes_on()
+    assert stream.getvalue().splitlines()[1:-1] == [
+        "tune: all methods: under way",
+        "tune: all methods: 40 of 64 done, 1:10 to go",
+        *(f"train: split {number}: under way" for number in range(3)),
+        "and 1 more under way",
+        "tune: all methods: 2.0 s",
+    ]
+
+
+def test_what_goes_on_is_told_while_nothing_happens(stream, monkeypatch):
+    told = threading.Event()
+    monkeypatch.setattr(deployments.terminal, "QUIET_S", 0.001)
+    monkeypatch.setattr(Terminal, "tell_what_goes_on", lambda self: told.set())
+    with Terminal(NarrowTerminal()):
+        assert not told.is_set()  # a terminal shows bars
+    with Terminal(stream):
+        assert told.wait(10)

@@ -105,8 +105,11 @@ def test_a_search_that_is_interrupted_goes_on(stages):
     steps: list[tuple[int, int]] = []
     with listening(lambda p: steps.append((p.done, p.total)), said.append):
         artifact = found(stages, stages.tune(GRID))
-    assert said[0] == "cprl: 2 of 4 combinations were done"
-    assert steps == [(0, 1), *((done, 4) for done in (3, 4)), (1, 1)]
+    assert said[:2] == [
+        "cprl: 2 of 4 combinations were done",
+        "cprl: 2 combinations of options to score",
+    ]
+    assert steps == [(0, 1), *((done, 4) for done in (2, 3, 4)), (1, 1)]
     np.testing.assert_array_equal(artifact.array("scores"), search_here(stages, None, GRID).scores)
 
 
@@ -208,6 +211,7 @@ def test_what_was_chosen_is_said(stages):
         artifact = found(stages, stages.tune({"alpha": (0.01, 0.3)}))
         stages.tune({"alpha": (0.01, 0.3)})
     best = artifact.json("search.json")["best"]["alpha"]
+    assert said.pop(0) == "cprl: 2 combinations of options to score"
     assert said[0] == said[1]
     assert said[0].startswith(f"cprl: alpha={best} is best of 2 combinations: map ")
     assert said[0].endswith(" in 2 folds of the training rows")
