@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cppcl.report.tables import score_name
 from deployments.cli import quieten
 from deployments.server import prepare_prefect
 from deployments.terminal import Terminal
@@ -92,15 +93,17 @@ class RunResult:
         rows = self._scores()
         names = list(dict.fromkeys(name for row in rows for name in row))
         shown = [name for name in names if not name.endswith("_std")]
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
+        head = "".join(f"<th>{html.escape(score_name(name))}</th>" for name in shown)
         body = "".join(
             "<tr>" + "".join(f"<td>{_cell(row, name)}</td>" for name in shown) + "</tr>"
             for row in rows
         )
+        several = len(shown) < len(names)
+        spread = "mean \u00b1 standard deviation over splits" if several else "one split"
         report = f"<p>Report: {html.escape(str(self.report))}</p>" if self.report else ""
         return (
-            f"<p><b>{html.escape(self.name)}</b>: per cent, mean \u00b1 standard deviation over "
-            f"splits</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{report}"
+            f"<p><b>{html.escape(self.name)}</b>: per cent, {spread}</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{report}"
         )
 
 

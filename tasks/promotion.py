@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cppcl.errors import InputError
+from cppcl.report.tables import score_name
 from storage import Artifact, Reference
 from storage.files import locked, pretty_json, write_atomically
 from tasks.workspace import Workspace
@@ -242,10 +243,8 @@ def _refusal(
 
 
 def _words(entry: Entry) -> str:
-    return (
-        f"{entry['score_name']} {100 * entry['score']:.1f} per cent of {entry['method']} "
-        f"({entry['protocol']})"
-    )
+    reached = f"{score_name(entry['score_name'])} {100 * entry['score']:.1f} per cent"
+    return f"{reached} of {entry['method']} ({entry['protocol']})"
 
 
 def _read(workspace: Workspace, experiment: str) -> dict[str, list[Entry]]:

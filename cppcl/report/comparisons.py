@@ -9,7 +9,7 @@ from typing import Any
 
 from cppcl.report.data import ProtocolResult, ReportData
 from cppcl.report.published import as_printed
-from cppcl.report.tables import Cell, Table, score_caption, score_text
+from cppcl.report.tables import Cell, Table, score_caption, score_name, score_text
 from cppcl.report.writing import csv_text
 from cppcl.retrieval.comparison import Interval
 
@@ -183,9 +183,9 @@ def _cell(mean: float | None, std: float | None) -> Cell:
 def choice_text(choice: Mapping[str, Any]) -> str:
     """Which method answers, by which score, and which was second."""
     text = (
-        f"{choice['method']} answers: {choice['score']} {100 * choice['validation']:.1f} in "
-        "validation on training pictures"
+        f"{choice['method']} answers searches: in validation on training pictures its "
+        f"{score_name(choice['score'])} is {100 * choice['validation']:.1f} per cent"
     )
     if "runner_up" in choice:
-        text += f", {choice['runner_up']} {100 * choice['runner_up_validation']:.1f}"
+        text += f", that of {choice['runner_up']} {100 * choice['runner_up_validation']:.1f}"
     return text

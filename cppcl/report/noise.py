@@ -48,6 +48,11 @@ class NoiseCurve:
         """What is wrong, in words."""
         return KINDS[self.kind]
 
+    @property
+    def several(self) -> bool:
+        """True if a score is the mean over several splits."""
+        return any(len(m.scores) > 1 for p in self.protocols for m in p.methods.values())
+
     def means(self, method: str) -> list[float]:
         """Mean main score of a method at each level."""
         return [

@@ -230,7 +230,7 @@ def sweep_page(data: SweepData, plot: bytes) -> str:
         "sweep.html",
         data=data,
         title=score_title(data.score),
-        caption=score_caption(data.score),
+        caption=f"{score_caption(data.score)}; {_of_splits(data)}",
         plot=png_uri(plot),
         tables=_tables(data),
     )
@@ -292,11 +292,15 @@ def draw(data: SweepData) -> Figure:
 
 
 def _headline(data: SweepData) -> str:
+    return f"{data.experiment}, {_of_splits(data)}"
+
+
+def _of_splits(data: SweepData) -> str:
     counts = sorted({len(row.scores) for row in data.rows})
     if counts == [1]:
-        return f"{data.experiment}, one split"
+        return "one split"
     number = "-".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
-    return f"{data.experiment}, mean ± standard deviation of {number} splits"
+    return f"mean ± standard deviation of {number} splits"
 
 
 def _places(axis: Axis) -> tuple[list[Any], NDArray[np.float64]]:

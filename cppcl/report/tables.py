@@ -133,11 +133,16 @@ def found_text(method: str, means: Mapping[str, float], chance: Mapping[str, flo
 
 def score_title(key: str) -> str:
     """Name of a score for people, with its convention and unit."""
+    return f"{score_name(key)} (%)"
+
+
+def score_name(key: str) -> str:
+    """Name of a score for people, with its convention, where the unit is said beside it."""
     if match := re.fullmatch(r"map_at_(\d+)_(\w+)", key):
         k, denominator = match.groups()
-        return f"mAP@{k} / {DIVISOR_TITLES[denominator]} (%)"
+        return f"mAP@{k} / {DIVISOR_TITLES[denominator]}"
     if key.endswith("_in_class"):
-        return score_title(key.removesuffix("_in_class")).replace(" (%)", " in class (%)")
+        return f"{score_name(key.removesuffix('_in_class'))} in class"
     name, _, number = key.rpartition("_")
     titles = {
         "map_at": f"mAP@{number}, divisor not stated",
@@ -147,7 +152,7 @@ def score_title(key: str) -> str:
         "precision_within": f"P(Hamming ≤ {number})",
     }
     whole = {"map": "mAP", "reciprocal_rank": "mean 1/rank"}
-    return f"{whole.get(key) or titles.get(name, key)} (%)"
+    return whole.get(key) or titles.get(name, key)
 
 
 def score_caption(key: str) -> str:

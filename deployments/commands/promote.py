@@ -6,6 +6,7 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 
+from cppcl.report.tables import score_name
 from deployments.commands.arguments import add_method, add_workspace, share
 from deployments.terminal import Terminal
 from tasks.promotion import history, promote, take_back
@@ -86,7 +87,7 @@ def show(workspace: Workspace, experiment: str, *, as_json: bool) -> int:
                 entry["run"],
                 entry["state"],
                 f"{100 * entry['score']:.1f}",
-                f"{entry['score_name']}, {entry['method']} ({entry['protocol']})",
+                f"{score_name(entry['score_name'])}, {entry['method']} ({entry['protocol']})",
                 entry["promoted"][:16].replace("T", " "),
             ]
             for entry in entries

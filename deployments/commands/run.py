@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from cppcl.report.comparisons import choice_text, splits_text
 from cppcl.report.published import as_printed
-from cppcl.report.tables import found_text, measure_text
+from cppcl.report.tables import found_text, measure_text, score_name
 from deployments.commands.arguments import add_experiment
 from deployments.server import prepare_prefect
 from deployments.terminal import MISSING, Terminal
@@ -84,19 +83,23 @@ def run(options: Namespace) -> int:
 def show(summary: dict[str, Any], terminal: Terminal) -> None:
     """Tables of searches of options, of scores and of stages: what matters most is read last."""
     # Imports Prefect, which reads its settings then: only after they are made.
-    from tasks.stages.tune import folds_in_words
+    from tasks.stages.tune import folds_in_words, short_names
 
     for protocol, searched in summary.get("tuned", {}).items():
         for method, searches in searched.items():
             if not searches[0]["best"]:
                 continue
+            several = len(searches) > 1
+            over = ", mean over splits; chosen by: splits that chose it" if several else ""
             rows = tuning_rows(searches)
-            of_all = f"best {len(rows)} of {len(searches[0]['table'])} combinations"
-            folds = f"{folds_in_words(searches[0])} of the training rows"
             terminal.table(
-                f"{method}, {protocol}: {of_all} by {searches[0]['score']} in {folds}, per cent, "
-                "mean over splits; chosen by: numbers of the splits that chose it",
-                [*short_names(searches[0]["best"]), "mean", "chosen by"],
+                f"{method}, {protocol}: {combinations_text(len(rows), searches[0])}; "
+                f"{score_name(searches[0]['score'])}, per cent, in {folds_in_words(searches[0])} "
+                f"of the training pictures{over}",
+                [
+                    *short_names(searches[0]["best"]),
+                    *(["mean", "chosen by"] if several else ["score", "chosen"]),
+                ],
                 rows,
             )
     for protocol, methods in summary["metrics"].items():
@@ -106,9 +109,9 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
         training = summary["training"][protocol]
         measures = list(dict.fromkeys(name for row in training.values() for name in row))
         terminal.table(
-            f"{summary['experiment']}, {protocol}: per cent, mean ± sd over splits; training: "
-            "seconds, and largest sd of pacing variables v",
-            ["method", *names, *measures],
+            f"{summary['experiment']}, {protocol}: per cent, {spread_of(methods.values())}"
+            f"{training_text(measures)}",
+            ["method", *map(score_name, names), *measures],
             [
                 [
                     method,
@@ -148,7 +151,7 @@ def show_published(protocol: str, found: dict[str, Any], terminal: Terminal) -> 
     fewer = any(row["first_mean"] is not None for row in methods)
     first = [f"first {splits_text(trials)}"] if fewer else []
     terminal.table(
-        f"{protocol}, beside {found['source']}{over}: {found['score']}, per cent",
+        f"{protocol}, beside {found['source']}{over}: {score_name(found['score'])}, per cent",
         ["method", "published", "ours", *first, "95 % interval", "verdict"],
         [
             [
@@ -167,8 +170,8 @@ def show_published(protocol: str, found: dict[str, Any], terminal: Terminal) -> 
 def show_differences(protocol: str, found: dict[str, Any], terminal: Terminal) -> None:
     """Table of how much better the first method is than every other one."""
     terminal.table(
-        f"{protocol}, {found['first']} minus each other method: {found['score']}, points; "
-        "level: the difference could be chance",
+        f"{protocol}, {found['first']} minus each other method: {score_name(found['score'])}, "
+        "points; level: the difference could be chance",
         ["method", "difference", "95 % interval", "splits ahead/level/behind", "verdict"],
         [
             [
@@ -183,10 +186,26 @@ def show_differences(protocol: str, found: dict[str, Any], terminal: Terminal) -
     )
 
 
-def short_names(paths: Collection[str]) -> list[str]:
-    """Last part of every path of an option, or the whole path where two end alike."""
-    ends = Counter(path.rpartition(".")[2] for path in paths)
-    return [end if ends[end := path.rpartition(".")[2]] == 1 else path for path in paths]
+def combinations_text(shown: int, search: dict[str, Any]) -> str:
+    """How many combinations of a search a table shows."""
+    n = len(search["table"])
+    if n == 1:
+        return "1 combination of options"
+    return f"{n if shown == n else f'{shown} of {n}'} combinations of options, best first"
+
+
+def training_text(measures: Collection[str]) -> str:
+    """What the columns about training hold, for the title of a table that has them."""
+    parts = ["seconds"] if "seconds" in measures else []
+    if any(measure.startswith("sd of v") for measure in measures):
+        parts.append("largest sd of the pacing variables v")
+    return f"; training: {', '.join(parts)}" if parts else ""
+
+
+def spread_of(methods: Iterable[Mapping[str, float]]) -> str:
+    """What scores are, for the title of a table: those of one split, or of several."""
+    several = any(name.endswith("_std") for scores in methods for name in scores)
+    return "mean ± sd over splits" if several else "one split"
 
 
 def tuning_rows(searches: list[dict[str, Any]]) -> list[list[str]]:
@@ -195,6 +214,7 @@ def tuning_rows(searches: list[dict[str, Any]]) -> list[list[str]]:
     combined = []
     for rows in zip(*(search["table"] for search in searches), strict=True):
         chosen = [str(number) for number, row in enumerate(rows) if row["best"]]
+        chosen = ["yes"] * len(chosen) if len(searches) == 1 else chosen
         mean = sum(row["mean"] for row in rows) / len(rows)
         combined.append((mean, [str(rows[0][name]) for name in names], ", ".join(chosen)))
     combined.sort(key=lambda row: -row[0])

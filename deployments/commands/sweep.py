@@ -8,9 +8,10 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from cppcl.report.sweep import value_text
+from cppcl.report.tables import score_name
 from cppcl.retrieval.cutoffs import convention_line
 from deployments.commands.arguments import add_experiment
-from deployments.commands.run import score_text
+from deployments.commands.run import score_text, spread_of
 from deployments.server import prepare_prefect
 from deployments.terminal import Terminal
 from storage import Reference
@@ -81,8 +82,8 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
         methods = list(dict.fromkeys(method for scores in metrics for method in scores))
         terminal.message(f"{protocol}, scores: {convention_line([summary['score']])}")
         terminal.table(
-            f"{summary['experiment']}, {protocol}: {summary['score']}, per cent, mean ± sd over "
-            "splits",
+            f"{summary['experiment']}, {protocol}: {score_name(summary['score'])}, per cent, "
+            f"{spread_of(scores for of_methods in metrics for scores in of_methods.values())}",
             [*summary["axes"], *methods],
             [
                 [

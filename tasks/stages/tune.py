@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +21,7 @@ from cppcl.errors import InputError
 from cppcl.learning.estimator import flattened, merged
 from cppcl.methods import Method, make_method
 from cppcl.modality import MODALITIES, Modality
+from cppcl.report.tables import score_name
 from cppcl.selection.folds import HeldOut, fewer_rows, repeated_folds
 from cppcl.selection.grid_search import (
     Job,
@@ -494,15 +496,19 @@ def in_words(artifact: Artifact) -> str:
     """What a search found, in one line."""
     search = artifact.json("search.json")
     best = next(row for row in search["table"] if row["best"])
-    if not search["best"]:
-        return (
-            f"{search['score']} {100 * best['mean']:.1f} ± {100 * best['sd']:.1f} per cent in "
-            f"{folds_in_words(search)} of the training rows"
-        )
-    chosen = ", ".join(f"{name}={value}" for name, value in search["best"].items())
-    warm = ", warm-started" if search["warm_start"] else ""
-    return (
-        f"{chosen} is best of {len(search['table'])} combinations: {search['score']} "
-        f"{100 * best['mean']:.1f} ± {100 * best['sd']:.1f} per cent in "
-        f"{folds_in_words(search)} of the training rows{warm}"
+    reached = (
+        f"{score_name(search['score'])} {100 * best['mean']:.1f} ± {100 * best['sd']:.1f} per "
+        f"cent in {folds_in_words(search)} of the training pictures"
     )
+    if not search["best"]:
+        return reached
+    n, names = len(search["table"]), short_names(search["best"])
+    chosen = ", ".join(f"{k}={v}" for k, v in zip(names, search["best"].values(), strict=True))
+    warm = ", warm-started" if search["warm_start"] else ""
+    return f"{reached}{warm}, best of {n}: {chosen}" if n > 1 else f"{reached}{warm}: {chosen}"
+
+
+def short_names(paths: Collection[str]) -> list[str]:
+    """Last part of every path of an option, or the whole path where two end alike."""
+    ends = Counter(path.rpartition(".")[2] for path in paths)
+    return [end if ends[end := path.rpartition(".")[2]] == 1 else path for path in paths]

@@ -70,6 +70,8 @@ def test_a_notebook_shows_scores_in_per_cent(result):
     assert repr(result) == "RunResult('a<b', protocols: category)"
     assert "a&lt;b" in page
     assert "<td>25.0 ± 1.5</td><td>50.0</td>" in page
+    assert "<th>mAP</th><th>rank-1</th>" in page
+    assert "over splits" in page
     assert "map_std" not in page
     assert "<td>10.0</td><td></td>" in page
 

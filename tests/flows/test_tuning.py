@@ -158,6 +158,7 @@ def test_the_table_shows_the_best_over_splits_and_what_splits_chose():
     rows = tuning_rows([search(*first), search(*second)])
     assert rows[:3] == [["10", "55.0", "1"], ["11", "45.0", "0"], ["0", "5.0", "-"]]
     assert len(rows) == 10
+    assert [row[-1] for row in tuning_rows([search(*first)])[:2]] == ["yes", "-"]
     # What a split chose is shown though it is not among the best.
     worst = tuning_rows([search(*[0.5] * 11, 0.1), search(*[0.5] * 11, 0.6)])
     assert len(worst) == 11
@@ -171,7 +172,10 @@ def test_a_run_shows_and_records_what_was_chosen(finished_run):
     assert len(searches) == 2
     assert {row["ridge"] for row in searches[0]["table"]} == {0.1, 1.0}
     told = finished_run.result.stderr
-    assert "class_cca, category: best 2 of 2 combinations by map in 2 folds" in told
+    assert (
+        "class_cca, category: 2 combinations of options, best first; mAP, per cent, in 2 folds "
+        "of the training pictures, mean over splits; chosen by: splits that chose it"
+    ) in told
     _, record = finished_run.workspace.find_run("tiny")
     store = finished_run.workspace.store
     for protocol, methods in record["evaluations"].items():
@@ -206,7 +210,7 @@ def test_the_method_that_validation_prefers_answers(shapes, write, run_plain, wo
     first = methods[summary["chosen"][protocol]["method"]][0]
     assert served == workspace.store.open(first).inputs["codes"]
     page = workspace.store.open(chain.pieces["report"][0].reference).text("report.html")
-    assert "centred_cosine answers" in page
+    assert "centred_cosine answers searches" in page
     trained = workspace.store.open(chain.pieces["train centred_cosine"][0].reference)
     assert "tuning" not in trained.inputs  # an empty grid chooses no option
     # What refused the data is left out, too, where its search must be stored.

@@ -90,7 +90,7 @@ def test_the_first_is_promoted_and_stays_when_the_next_is_worse(place, record):
     second = record(0.489)
     decision = promote(place, "shapes")
     assert not decision.promoted
-    assert f"{second} has map 48.9 per cent of cprl (p)" in decision.reason
+    assert f"{second} has mAP 48.9 per cent of cprl (p)" in decision.reason
     assert f"had 50.0, more than the 1.0 points above it that are tolerated, so {first} stays" in (
         decision.reason
     )
@@ -237,7 +237,7 @@ def test_the_command(place, record, cppcl):
 
     assert command().code == 2
     first = record(0.5)
-    assert command().stdout == f"promoted {first}: map 50.0 per cent of cprl (p)\n"
+    assert command().stdout == f"promoted {first}: mAP 50.0 per cent of cprl (p)\n"
     second = record(0.4)
     refused = command("--json")
     assert (refused.code, refused.json()["promoted"]) == (1, False)

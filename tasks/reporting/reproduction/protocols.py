@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cppcl.report.reproduction.data import BESIDE, ResultTable, Row, Value, agreement
-from cppcl.report.tables import score_title
+from cppcl.report.tables import score_name, score_title
 from cppcl.retrieval.cutoffs import convention_line, family
 from storage import Store
 from tasks.reporting.reproduction.cells import NOTHING, Content, score_cell
@@ -55,7 +55,7 @@ def beside_table(
         Row(
             row.title,
             [
-                Value.of(score_title(name).removesuffix(" (%)")),
+                Value.of(score_name(name)),
                 score_cell(value),
                 *(beside(name, value, scores, item.options["sizes"]) for _, scores in mine),
             ],
@@ -83,7 +83,7 @@ def beside(
             return Value.of(f"{OTHERS}: {100 * ours.mean:.1f}")
         return Value.of(f"{100 * ours.mean:.1f}, {agreement(printed, ours)}")
     others = [
-        f"{score_title(one).removesuffix(' (%)')} {100 * found.interval(one).mean:.1f}"
+        f"{score_name(one)} {100 * found.interval(one).mean:.1f}"
         for one in scores
         if family(one) == family(name)
     ]

@@ -7,6 +7,7 @@ import pytest
 from cppcl.errors import InputError
 from cppcl.report import MethodResult, ProtocolResult, PublishedScores, QueryScores
 from cppcl.report.comparisons import (
+    choice_text,
     comparisons,
     comparisons_json,
     difference_sentence,
@@ -267,3 +268,11 @@ def test_plain_data(build):
     bare = build(protocols=[replace(alone, published=None)])
     assert comparisons(bare) == {}
     assert comparisons_json(bare) is None
+
+
+def test_which_method_answers_is_said_with_its_score_and_unit():
+    choice = {"method": "cprl", "score": "rank_1", "validation": 0.853}
+    alone = "cprl answers searches: in validation on training pictures its rank-1 is 85.3 per cent"
+    assert choice_text(choice) == alone
+    second = {"runner_up": "class_cca", "runner_up_validation": 0.5}
+    assert choice_text(choice | second) == f"{alone}, that of class_cca 50.0"

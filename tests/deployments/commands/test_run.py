@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.commands.run import short_names, show
+from deployments.commands.run import combinations_text, show
 from deployments.terminal import Terminal
 
 SCORES = {"rank_1": 0.5, "rank_1_std": 0.01, "map": 0.6, "map_std": 0.02}
@@ -87,26 +87,25 @@ def test_tables_stand_below_the_scores_of_their_protocol():
         lines.index(line)
         for line in (
             "random, scores: mAP divided by R",
-            "tiny, random: per cent, mean ± sd over splits; training: seconds, and "
-            "largest sd of pacing variables v",
-            "method rank_1 map seconds sd of v, sketch",
+            "tiny, random: per cent, mean ± sd over splits; training: seconds, largest sd of the "
+            "pacing variables v",
+            "method rank-1 mAP seconds sd of v, sketch",
             "cprl 50.0 ± 1.0 60.0 ± 2.0 123 0.021",
             "cca 50.0 ± 1.0 60.0 ± 2.0 0.1 –",
             "chance 50.0 ± 1.0 60.0 ± 2.0 – –",
-            "random, beside Table 1 of the paper (5 splits): rank_1, per cent",
+            "random, beside Table 1 of the paper (5 splits): rank-1, per cent",
             "method published ours first 5 splits 95 % interval verdict",
             "CPRL, B 98.6 98.5 ± 1.2 99.0 ± 0.2 [97.5, 99.5] level",
             "cca – 98.5 ± 1.2 99.0 ± 0.2 [97.5, 99.5] –",
-            "random, cprl minus each other method: rank_1, points; level: the difference could be "
+            "random, cprl minus each other method: rank-1, points; level: the difference could be "
             "chance",
             "method difference 95 % interval splits ahead/level/behind verdict",
             "cca +1.32 [-0.04, +2.61] 12/3/5 level",
             "cosine -20.00 [-30.00, -10.00] 0/0/20 behind",
-            "tiny, official: per cent, mean ± sd over splits; training: seconds, and "
-            "largest sd of pacing variables v",
-            "method rank_1 map seconds",
+            "tiny, official: per cent, one split; training: seconds",
+            "method rank-1 mAP seconds",
             "cprl 50.0 60.0 10",
-            "official, beside Table 2: map, per cent",
+            "official, beside Table 2: mAP, per cent",
             "method published ours 95 % interval verdict",
             "cprl 98.65 98.5 [97.5, 99.5] reached",
         )
@@ -114,9 +113,16 @@ def test_tables_stand_below_the_scores_of_their_protocol():
     assert places == sorted(places)
 
 
-def test_an_option_is_headed_by_the_end_of_its_path_unless_two_end_alike():
-    paths = ["alpha", "composition.hubness", "graph.ridge", "preparation.ridge"]
-    assert short_names(paths) == ["alpha", "hubness", "graph.ridge", "preparation.ridge"]
+@pytest.mark.parametrize(
+    ("shown", "n", "text"),
+    [
+        (1, 1, "1 combination of options"),
+        (8, 8, "8 combinations of options, best first"),
+        (10, 32, "10 of 32 combinations of options, best first"),
+    ],
+)
+def test_a_table_says_how_many_combinations_it_shows(shown, n, text):
+    assert combinations_text(shown, {"table": [{}] * n}) == text
 
 
 @pytest.mark.parametrize("block", ["differences", "published"])

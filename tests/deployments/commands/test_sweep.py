@@ -57,7 +57,7 @@ class TestFinishedSweep:
         lines = result.stderr.splitlines()
         assert "combination 1 of 2: cprl.alpha=0.01" in lines
         assert "combination 2 of 2: cprl.alpha=0.02" in lines
-        assert "tiny-sweep-cprl-alpha, instance: map, per cent" in result.stderr
+        assert "tiny-sweep-cprl-alpha, instance: mAP, per cent" in result.stderr
         first = result.json()["combinations"][0]["metrics"]["instance"]["cprl"]
         shown = f"{100 * first['map']:.1f} ± {100 * first['map_std']:.1f}"
         (row,) = (line for line in lines if line.split()[:1] == ["0.01"] and shown in line)

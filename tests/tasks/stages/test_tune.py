@@ -14,7 +14,7 @@ from storage import Artifact
 from tasks.progress import Progress, listening
 from tasks.samples import open_curriculum, open_pictures, open_split, targets, usable_rows
 from tasks.stages.contract import StageNotStoredError
-from tasks.stages.tune import best_options
+from tasks.stages.tune import best_options, short_names
 
 GRID = {"alpha": (0.01, 0.3), "pacing": {"mu": (0.0, 0.5)}}
 BASE = {"n_atoms": 4, "n_rounds": 3, "initialization": {"n_initial_rounds": 2}}
@@ -205,6 +205,11 @@ def test_pairs_belong_to_the_fits_that_weigh_them(stages):
     assert again.reference == without.reference
 
 
+def test_an_option_is_named_by_the_end_of_its_path_unless_two_end_alike():
+    paths = ["alpha", "composition.hubness", "graph.ridge", "preparation.ridge"]
+    assert short_names(paths) == ["alpha", "hubness", "graph.ridge", "preparation.ridge"]
+
+
 def test_what_was_chosen_is_said(stages):
     said: list[str] = []
     with listening(on_message=said.append):
@@ -213,14 +218,15 @@ def test_what_was_chosen_is_said(stages):
     best = artifact.json("search.json")["best"]["alpha"]
     assert said.pop(0) == "cprl: 2 combinations of options to score"
     assert said[0] == said[1]
-    assert said[0].startswith(f"cprl: alpha={best} is best of 2 combinations: map ")
-    assert said[0].endswith(" in 2 folds of the training rows")
+    assert said[0].startswith("cprl: mAP ")
+    in_folds = " per cent in 2 folds of the training pictures"
+    assert said[0].endswith(f"{in_folds}, best of 2: alpha={best}")
     with listening(on_message=said.append):
         stages.tune({"alpha": (0.01, 0.3)}, n_repeats=2)
-    assert said[-1].endswith(" per cent in 2 folds (drawn 2 times) of the training rows")
+    assert " per cent in 2 folds (drawn 2 times) of the training pictures, best" in said[-1]
     with listening(on_message=said.append):
         stages.tune({"alpha": (0.01, 0.3)}, warm_start=True)
-    assert said[-1].endswith("of the training rows, warm-started")
+    assert " of the training pictures, warm-started, best of 2: " in said[-1]
 
 
 def test_a_search_that_must_be_stored_is_asked_for(stages):
