@@ -6,7 +6,7 @@ import os
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
-PORTS = {"serve": 8766, "annotate": 8765}
+PORTS = {"annotate": 8765, "serve": 8766, "audit": 8767}
 """Where the pages listen unless told otherwise, by command."""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cppcl.errors import InputError
-from deployments.commands.arguments import add_listening, add_method, add_workspace
+from deployments.commands.arguments import PORTS, add_listening, add_method, add_workspace
 from deployments.terminal import Terminal
 from tasks.workspace import Workspace
 
@@ -52,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--serve", action="store_true", help="serve a page where people say right or wrong"
     )
-    add_listening(parser, 8767)
+    add_listening(parser, PORTS["audit"])
     parser.add_argument(
         "--database",
         type=Path,

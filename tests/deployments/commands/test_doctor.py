@@ -94,8 +94,8 @@ def test_a_port_that_is_taken(found, monkeypatch):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        monkeypatch.setitem(PORTS, "serve", port)
-        assert "--port 0" in found(doctor.ports)[f"port {port}"].hint
+        monkeypatch.setitem(PORTS, "audit", port)
+        assert "cppcl audit needs --port" in found(doctor.ports)[f"port {port}"].hint
 
 
 def test_what_breaks_while_looking_is_a_finding(found):
