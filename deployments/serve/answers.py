@@ -130,5 +130,6 @@ def error_text(errors: Any) -> str:
     parts = []
     for error in errors:
         place = ".".join(str(part) for part in error["loc"])
-        parts.append(f"{place}: {error['msg']}" if place else str(error["msg"]))
+        message = error["msg"].removeprefix("Value error, ")  # pydantic's, of what we say
+        parts.append(f"{place}: {message}" if place else message)
     return "; ".join(parts)[:500]

@@ -140,7 +140,7 @@ class TestSearching:
         assert 17 not in [m["row"] for m in answer["matches"]]
         assert (answer["close"], answer["threshold"]) == (None, None)
         refused = search_page.post("/api/search", json=sent | {"liked": [17]}, status=422).json()
-        assert "row 17 is both liked and disliked" in refused["error"]
+        assert refused["error"] == "row 17 is both liked and disliked; give it once"
 
     def test_pictures_are_served_by_row(self, search_page, model):
         match = search_page.post("/api/search", json={"image": 5, "k": 1}).json()["matches"][0]
