@@ -265,10 +265,6 @@ class Adapter(LearnedByComparison):
             loss = loss + self.keep * sum(lengths) / len(lengths)
         return loss
 
-    def shows_something(self, seen: Sequence[NDArray[Any]]) -> bool:
-        """True unless all features are alike."""
-        return any((row != seen[0]).any() for row in seen)
-
     def explain(self, picture: Picture) -> list[Layer]:
         """What the frozen features see, without their numbers."""
         layers = self._base(self._modality).explain(picture)

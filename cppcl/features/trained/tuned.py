@@ -117,10 +117,6 @@ class TunedTransformer(LearnedByComparison):
             [np.rint(255 * prepare(p, form, self.framing)).astype(np.uint8) for p in pictures]
         )
 
-    def shows_something(self, seen: Sequence[NDArray[Any]]) -> bool:
-        """True unless all pictures are alike."""
-        return any((map_ != seen[0]).any() for map_ in seen)
-
     def codes(self, network: nn.ModuleDict, modality: Modality, pictures: Tensor) -> Tensor:
         """Codes of pictures, (n, dimension)."""
         from cppcl.features.training.losses import in_full

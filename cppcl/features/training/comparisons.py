@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from numpy.typing import NDArray
+
+from cppcl.errors import InputError
 from cppcl.features.training.passes import LearnedByPasses
 from cppcl.modality import Modality
 from cppcl.validation import check_choice, check_number
@@ -47,6 +51,21 @@ class LearnedByComparison(LearnedByPasses):
         check_number("option temperature", self.temperature, above=0)
         check_number("option margin", self.margin, above=0)
         super().__post_init__()
+
+    def check_seen(self, modality: Modality, seen: Sequence[NDArray[Any]]) -> None:
+        """Raise `InputError` unless there are pictures that can be told apart."""
+        n = len(seen)
+        if n < 2:
+            raise InputError(
+                f"{'one' if n else 'no'} picture of the modality {modality!r} trains, and what "
+                "learns by comparison needs several; let more of the data train: see the options "
+                "of the split"
+            )
+        if not any((row != seen[0]).any() for row in seen):
+            raise InputError(
+                f"the {n} training pictures of the modality {modality!r} all look the same to "
+                f"{self.name!r}, so nothing can be compared; give pictures that differ"
+            )
 
     def drawn(self, rows: Rows) -> list[tuple[Modality, Rows]]:
         """Samples of a batch of triplets, by modality: without the last one of pairs."""

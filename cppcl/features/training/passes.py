@@ -269,16 +269,16 @@ class LearnedByPasses(CrossModalExtractor, ABC):
         for number, (picture, target) in enumerate(pictures):
             maps.append(self.seen(modality, [check_picture(picture, number)])[0])
             targets.append(int(target))
-        if not self.shows_something(maps):
-            raise InputError(
-                f"none of the {len(maps)} training pictures of the modality {modality!r} shows "
-                "anything that a network could see; give pictures with lines"
-            )
+        self.check_seen(modality, maps)
         return Views(np.stack(maps), np.array(targets, dtype=np.int64), self.are_drawn(modality))
 
-    def shows_something(self, seen: Sequence[NDArray[Any]]) -> bool:
-        """True if anything can be learned from what is seen of the training pictures."""
-        return any(found.any() for found in seen)
+    def check_seen(self, modality: Modality, seen: Sequence[NDArray[Any]]) -> None:
+        """Raise `InputError` if what is seen of the training pictures can teach nothing."""
+        if not any(found.any() for found in seen):
+            raise InputError(
+                f"none of the {len(seen)} training pictures of the modality {modality!r} shows "
+                "anything that a network could see; give pictures with lines"
+            )
 
     def are_drawn(self, modality: Modality) -> bool:
         """True if what is seen are strokes that can be told apart; here never."""

@@ -236,6 +236,19 @@ def test_features_of_other_lengths_or_weights_for_images_are_refused(options, wo
         make_extractor("adapter", OPTIONS | {"image_options": options}).parameters()
 
 
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        ([0], "one picture of the modality 'sketch' trains.*let more of the data train"),
+        ([0, 0, 0], "the 3 training pictures of the modality 'sketch' all look the same"),
+    ],
+)
+def test_pictures_that_cannot_be_compared_are_refused(chosen, words, pairs):
+    sketches, images = pairs
+    with pytest.raises(InputError, match=words):
+        make_extractor("adapter", OPTIONS).fit_both([sketches[k] for k in chosen], images)
+
+
 def test_it_needs_at_least_what_the_frozen_features_do():
     own = make_extractor("adapter", OPTIONS).memory(256)
     base = make_extractor(BASE["features"], BASE["options"]).memory(256)
