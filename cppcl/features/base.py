@@ -46,8 +46,15 @@ class Drawing:
     caption: str
 
 
+class SilentClass(int):
+    """Class of a sketch that teaches, but that nothing held out is asked with: a pseudo-sketch.
+
+    A number as any other to an extractor that holds nothing out.
+    """
+
+
 Labelled = tuple[Picture, int]
-"""A training picture, and the number of its class."""
+"""A training picture, and the number of its class; perhaps a `SilentClass`."""
 
 
 class Extractor(Protocol):

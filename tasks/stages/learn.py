@@ -8,9 +8,10 @@ import io
 import json
 from typing import Any
 
+from cppcl.datasets.pseudo import real_rows
 from cppcl.errors import InputError
 from cppcl.features import learning_part, make_extractor
-from cppcl.features.base import Extractor, Picture
+from cppcl.features.base import Extractor, Picture, SilentClass
 from cppcl.modality import MODALITIES, Modality
 from storage import Artifact, Recipe, Reference, Store, Writer
 from tasks.cluster.jobs import hearing, run_jobs
@@ -177,10 +178,12 @@ def labelled_lessons(
 ) -> Lessons:
     """Training pictures of both modalities, with a number for each class, as it is given.
 
-    Classes are numbered as they come by the sha256 of pictures, whatever they are called.
+    Classes are numbered as they come by the sha256 of pictures, whatever they are called. Those
+    of pseudo-sketches are silent.
     """
     pictures = {m: training_pictures(store, table, split, m, longest_side) for m in MODALITIES}
     samples, rows_of = open_pictures(store, table).table, open_split(store, split)
+    real = real_rows(samples)
     numbers: dict[str, int] = {}
     targets: dict[Modality, tuple[int, ...]] = {}
     for modality in MODALITIES:
@@ -188,10 +191,11 @@ def labelled_lessons(
         names = given_targets(store, split, samples, modality, target, rows).tolist()
         at = samples.rows(modality)[rows]
         ordered = sorted(
-            (samples.sha256[row], samples.paths[row], name)
+            (samples.sha256[row], samples.paths[row], name, bool(real[row]))
             for row, name in zip(at, names, strict=True)
         )
-        targets[modality] = tuple(numbers.setdefault(name, len(numbers)) for _, _, name in ordered)
+        numbered = ((numbers.setdefault(name, len(numbers)), asks) for *_, name, asks in ordered)
+        targets[modality] = tuple(n if asks else SilentClass(n) for n, asks in numbered)
     return Lessons(pictures, targets)
 
 
@@ -203,7 +207,7 @@ def content_of(lessons: Lessons) -> tuple[str, str]:
     if not lessons.targets:
         return digests, digests
     content = "".join(
-        f"{modality} {digest} {number}\n"
+        f"{modality} {digest} {number}{' silent' if isinstance(number, SilentClass) else ''}\n"
         for modality, numbers in lessons.targets.items()
         for digest, number in zip(lessons.pictures[modality].digests, numbers, strict=True)
     )

@@ -32,11 +32,14 @@ class Views:
         Class of each.
     drawn : bool
         True for sketches, whose strokes can be told apart.
+    asks : (n,) bool array or None
+        Which may be asked with where they are held out; None for all.
     """
 
     maps: NDArray[np.uint8]
     targets: NDArray[np.int64]
     drawn: bool = False
+    asks: NDArray[np.bool_] | None = None
 
 
 class Lesson:

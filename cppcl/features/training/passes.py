@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cppcl.errors import InputError
-from cppcl.features.base import MIB, Drawing, Labelled, Picture
+from cppcl.features.base import MIB, Drawing, Labelled, Picture, SilentClass
 from cppcl.features.learning import CrossModalExtractor
 from cppcl.features.stateless import check_picture
 from cppcl.features.training.sampling import Partners, Rows, held_out_rows, in_batches
@@ -53,7 +53,7 @@ class LearnedByPasses(CrossModalExtractor, ABC):
         What a step takes of the weights, relative to the learning rate.
     held_out : float
         Share of the training classes, or of the samples of each where these are few, by which the
-        best pass is chosen; 0 takes the last one.
+        best pass is chosen; 0 takes the last one. Pseudo-sketches are not asked with.
     patience : int
         Passes without a better one after which training stops.
     seed : int
@@ -239,7 +239,8 @@ class LearnedByPasses(CrossModalExtractor, ABC):
         text = f"{done} of {self.epochs} passes, loss {history[done - 1, 0]:.3g}"
         if np.isfinite(history[:, 1]).any():
             best = int(np.nanargmax(history[:, 1]))
-            text += f"; pass {best + 1} is kept, with mAP {100 * history[best, 1]:.1f} held out"
+            reached = f"mAP {100 * history[best, 1]:.1f} per cent"
+            text += f"; pass {best + 1} is kept, with {reached} on pictures that were held out"
         return [text]
 
     def drawing(self) -> Drawing | None:
@@ -265,12 +266,18 @@ class LearnedByPasses(CrossModalExtractor, ABC):
         """Training pictures as the network sees them."""
         from cppcl.features.training.lesson import Views
 
-        maps, targets = [], []
+        maps, targets, asks = [], [], []
         for number, (picture, target) in enumerate(pictures):
             maps.append(self.seen(modality, [check_picture(picture, number)])[0])
             targets.append(int(target))
+            asks.append(not isinstance(target, SilentClass))
         self.check_seen(modality, maps)
-        return Views(np.stack(maps), np.array(targets, dtype=np.int64), self.are_drawn(modality))
+        return Views(
+            np.stack(maps),
+            np.array(targets, dtype=np.int64),
+            self.are_drawn(modality),
+            None if all(asks) else np.array(asks, dtype=np.bool_),
+        )
 
     def check_seen(self, modality: Modality, seen: Sequence[NDArray[Any]]) -> None:
         """Raise `InputError` if what is seen of the training pictures can teach nothing."""
@@ -309,24 +316,28 @@ class LearnedByPasses(CrossModalExtractor, ABC):
         parts = [options.encode()]
         for found in views.values():
             parts += [found.maps.tobytes(), found.targets.tobytes()]
+            if found.asks is not None:
+                parts.append(found.asks.tobytes())
         return digest_of(*parts)
 
 
 def divided(
     views: Mapping[Modality, Views], share: float, seed: int
 ) -> tuple[dict[Modality, Views], dict[Modality, Views] | None]:
-    """Pictures that train, and those that are held out, if any are."""
+    """Pictures that train, and those that are held out and may be asked with, if any are."""
     from cppcl.features.training.lesson import Views
 
-    targets = [found.targets for found in views.values()]
-    held = held_out_rows(targets[0], targets[1], share, np.random.default_rng(seed))
+    sketches, images = (views[modality] for modality in MODALITIES)
+    rng = np.random.default_rng(seed)
+    held = held_out_rows(sketches.targets, images.targets, share, rng, sketches.asks)
     if held is None:
         return dict(views), None
 
-    def some(chosen: tuple[NDArray[np.bool_], ...], there: bool) -> dict[Modality, Views]:
+    def some(*chosen: NDArray[np.bool_]) -> dict[Modality, Views]:
         return {
-            modality: Views(found.maps[rows == there], found.targets[rows == there], found.drawn)
+            modality: Views(found.maps[rows], found.targets[rows], found.drawn)
             for (modality, found), rows in zip(views.items(), chosen, strict=True)
         }
 
-    return some(held, there=False), some(held, there=True)
+    asking = held[0] if sketches.asks is None else held[0] & sketches.asks
+    return some(~held[0], ~held[1]), some(asking, held[1])

@@ -85,6 +85,7 @@ def held_out_rows(
     image_targets: NDArray[np.int64],
     share: float,
     rng: np.random.Generator,
+    sketch_asks: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
     """Choose which training sketches and images are held out.
 
@@ -101,22 +102,26 @@ def held_out_rows(
         Share that is held out.
     rng : numpy.random.Generator
         Decides which.
+    sketch_asks : (n,) bool array, optional
+        Sketches that may be asked with, all by default. Of the others, those of a class that is
+        held out are too; where samples are held out, all of them train.
 
     Returns
     -------
     (n,) and (m,) bool arrays, or None
         None where too few would be held out to judge by.
     """
-    both = np.intersect1d(sketch_targets, image_targets)
+    asks = np.ones(len(sketch_targets), np.bool_) if sketch_asks is None else sketch_asks
+    both = np.intersect1d(sketch_targets[asks], image_targets)
     n_classes = round(share * len(both))
     if n_classes >= LEAST_HELD_CLASSES:
         held = rng.permutation(both)[:n_classes]
         return np.isin(sketch_targets, held), np.isin(image_targets, held)
     chosen = []
-    for targets in (sketch_targets, image_targets):
+    for targets, eligible in ((sketch_targets, asks), (image_targets, True)):
         mask = np.zeros(len(targets), dtype=np.bool_)
         for number in both:
-            rows = rng.permutation(np.flatnonzero(targets == number))
+            rows = rng.permutation(np.flatnonzero((targets == number) & eligible))
             mask[rows[: int(share * len(rows))]] = True
         chosen.append(mask)
     if min(mask.sum() for mask in chosen) < LEAST_HELD_CLASSES:

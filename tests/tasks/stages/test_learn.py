@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterable
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Any, Self
@@ -15,11 +16,13 @@ import tasks.stages.learn
 import tasks.workers.rounds
 from cppcl.errors import DataUnavailableError, InputError
 from cppcl.features import EXTRACTORS, Lks, make_extractor
+from cppcl.features.base import SilentClass
 from cppcl.pictures.decoding import decode_picture
 from storage import Reference
 from tasks.samples import open_pictures, open_split, usable_rows
 from tasks.stages.contract import StageResult
-from tasks.stages.learn import find_learned, learn_features
+from tasks.stages.learn import content_of, find_learned, labelled_lessons, learn_features
+from tasks.stages.pseudo_sketches import add_pseudo_sketches
 from tasks.stages.split import split_table
 from tasks.workers.extractors import ExtractorSpec, Lessons, TrainingPictures, learn_from
 from tasks.workspace import Workspace
@@ -343,6 +346,24 @@ def test_key_of_a_network_holds_what_belongs_together(learning, both):
     by_label = learning.learn(**both | {"target": "labels"}).reference
     other = learning.learn({"seed": 1}, **both).reference
     assert len({first, by_label, other}) == 3
+
+
+def test_classes_of_pseudo_sketches_are_silent_and_so_in_the_key(learning, workspace):
+    table = add_pseudo_sketches(
+        workspace=workspace, table=learning.fetch(), options={"contours": "canny"}
+    ).reference
+    split = learning.split(table, pseudo_share=1.0)
+    found = labelled_lessons(workspace.store, table, split, "labels", 40)
+    drawn = [path.startswith("contours/") for path in found.pictures["sketch"].paths]
+    assert {True, False} == set(drawn)
+    assert [isinstance(n, SilentClass) for n in found.targets["sketch"]] == drawn
+    assert not any(isinstance(n, SilentClass) for n in found.targets["image"])
+    silent, _ = content_of(found)
+    assert silent.count(" silent\n") == sum(drawn)
+    plain, _ = content_of(
+        replace(found, targets={m: tuple(map(int, t)) for m, t in found.targets.items()})
+    )
+    assert silent.replace(" silent", "") == plain
 
 
 def test_a_picture_is_not_copied_from_the_other_modality(learning, both, workspace, shapes):

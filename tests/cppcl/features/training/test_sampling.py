@@ -64,3 +64,25 @@ def test_samples_are_held_out_where_classes_are_few():
 def test_nothing_is_held_out_where_it_would_be_too_little():
     assert held_out_rows(np.arange(8), np.arange(8), 0.1, np.random.default_rng(0)) is None
     assert held_out_rows(np.arange(99), np.arange(99), 0.0, np.random.default_rng(0)) is None
+
+
+def test_of_few_classes_only_sketches_that_ask_are_held_out():
+    targets = np.repeat(np.arange(4), 50)
+    asks = np.arange(200) % 2 == 0
+    held = held_out_rows(targets, targets, 0.2, np.random.default_rng(0), asks)
+    assert held is not None
+    assert not (held[0] & ~asks).any()
+    np.testing.assert_array_equal(np.bincount(targets[held[0]]), [5, 5, 5, 5])
+    np.testing.assert_array_equal(np.bincount(targets[held[1]]), [10, 10, 10, 10])
+
+
+def test_of_many_classes_only_those_are_held_out_that_a_sketch_asks_for():
+    targets = np.tile(np.arange(100), 2)
+    asks = (np.arange(200) < 100) & (targets < 80)
+    held = held_out_rows(targets, targets, 0.1, np.random.default_rng(0), asks)
+    assert held is not None
+    assert len(set(targets[held[0]])) == 8
+    assert targets[held[0]].max() < 80
+    np.testing.assert_array_equal(held[0], np.isin(targets, targets[held[0]]))  # silent ones too
+    nobody = np.zeros(200, np.bool_)
+    assert held_out_rows(targets, targets, 0.1, np.random.default_rng(0), nobody) is None
