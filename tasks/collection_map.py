@@ -91,7 +91,7 @@ def collection_map_of(workspace: Workspace, codes: Reference) -> CollectionMap:
         return _laid_out(workspace, lineage, home, metric)
 
     def create(writer: Any) -> None:
-        log("laying out the map of the gallery; once, some seconds")
+        log("laying out the map of the gallery, once: this takes some seconds")
         for name, values in vars(_laid_out(workspace, lineage, home, metric)).items():
             writer.put_array(name, values)
 

@@ -91,8 +91,8 @@ def drawings_of(workspace: Workspace, lineage: Lineage) -> Drawings:
 
     def find_out() -> dict[str, Any]:
         log(
-            "looking whether drawings find more when they are brought to the size and line width "
-            "of the model's sketches; once for each model"
+            "trying, once for a model, whether drawings find more in the size and line width of "
+            "its sketches"
         )
         return asdict(tried(workspace, lineage, metric))
 
@@ -157,7 +157,9 @@ def tried(workspace: Workspace, lineage: Lineage, metric: Metric) -> Drawings:
         for done, drawing in enumerate(drawn, 1):
             features_of.append(extractor.transform(described(drawing, form)))
             seconds = time.monotonic() - started
-            tell(Progress("drawings", "training sketches tried", done, len(drawn), False, seconds))
+            tell(
+                Progress("drawings", "changed training sketches", done, len(drawn), False, seconds)
+            )
         plain = np.stack([rows[0] for rows in features_of])
         with_form = np.stack([rows.mean(axis=0) for rows in features_of])
         for k, rows in enumerate((plain, with_form)):

@@ -181,11 +181,11 @@ def _cell(mean: float | None, std: float | None) -> Cell:
 
 
 def choice_text(choice: Mapping[str, Any]) -> str:
-    """Which method answers, by which score, and which was second."""
+    """Which method validation prefers, by which score, and which is second."""
     text = (
-        f"{choice['method']} answers searches: in validation on training pictures its "
-        f"{score_name(choice['score'])} is {100 * choice['validation']:.1f} per cent"
+        f"validation on training pictures prefers {choice['method']}: "
+        f"{score_name(choice['score'])} {100 * choice['validation']:.1f} per cent"
     )
     if "runner_up" in choice:
-        text += f", that of {choice['runner_up']} {100 * choice['runner_up_validation']:.1f}"
+        text += f", against {100 * choice['runner_up_validation']:.1f} of {choice['runner_up']}"
     return text

@@ -134,6 +134,8 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
             terminal.message(f"{protocol}: {found}")
     for protocol, choice in summary.get("chosen", {}).items():
         terminal.message(f"{protocol}: {choice_text(choice)}")
+    if answering := answering_text(summary["metrics"]):
+        terminal.message(answering)
     cached = summary["cached"]
     terminal.table(
         "stages",
@@ -184,6 +186,16 @@ def show_differences(protocol: str, found: dict[str, Any], terminal: Terminal) -
             for method, row in found["methods"].items()
         ],
     )
+
+
+def answering_text(metrics: Mapping[str, Mapping[str, Any]]) -> str:
+    """Which method answers searches; nothing where there is no other."""
+    for protocol, methods in metrics.items():
+        first, *others = (name for name in methods if name != "chance")
+        where = f" of {protocol}" if len(metrics) > 1 else ""
+        another = "; --method asks another" if others else ""
+        return f"searches are answered by {first}{where}{another}" if where or others else ""
+    return ""
 
 
 def combinations_text(shown: int, search: dict[str, Any]) -> str:

@@ -210,7 +210,7 @@ def test_the_method_that_validation_prefers_answers(shapes, write, run_plain, wo
     first = methods[summary["chosen"][protocol]["method"]][0]
     assert served == workspace.store.open(first).inputs["codes"]
     page = workspace.store.open(chain.pieces["report"][0].reference).text("report.html")
-    assert "centred_cosine answers searches" in page
+    assert "Validation on training pictures prefers centred_cosine" in page
     trained = workspace.store.open(chain.pieces["train centred_cosine"][0].reference)
     assert "tuning" not in trained.inputs  # an empty grid chooses no option
     # What refused the data is left out, too, where its search must be stored.

@@ -270,9 +270,9 @@ def test_plain_data(build):
     assert comparisons_json(bare) is None
 
 
-def test_which_method_answers_is_said_with_its_score_and_unit():
+def test_which_method_validation_prefers_is_said_with_its_score_and_unit():
     choice = {"method": "cprl", "score": "rank_1", "validation": 0.853}
-    alone = "cprl answers searches: in validation on training pictures its rank-1 is 85.3 per cent"
+    alone = "validation on training pictures prefers cprl: rank-1 85.3 per cent"
     assert choice_text(choice) == alone
     second = {"runner_up": "class_cca", "runner_up_validation": 0.5}
-    assert choice_text(choice | second) == f"{alone}, that of class_cca 50.0"
+    assert choice_text(choice | second) == f"{alone}, against 50.0 of class_cca"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.commands.run import combinations_text, show
+from deployments.commands.run import answering_text, combinations_text, show
 from deployments.terminal import Terminal
 
 SCORES = {"rank_1": 0.5, "rank_1_std": 0.01, "map": 0.6, "map_std": 0.02}
@@ -111,6 +111,23 @@ def test_tables_stand_below_the_scores_of_their_protocol():
         )
     ]
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "text"),
+    [
+        ({}, ""),
+        ({"p": {"cprl": {}, "chance": {}}}, ""),
+        (
+            {"p": {"cprl": {}, "cca": {}, "chance": {}}},
+            "searches are answered by cprl; --method asks another",
+        ),
+        ({"p": {"cprl": {}}, "q": {"cca": {}}}, "searches are answered by cprl of p"),
+    ],
+    ids=str,
+)
+def test_it_is_said_who_answers_searches_where_it_could_be_another(metrics, text):
+    assert answering_text(metrics) == text
 
 
 @pytest.mark.parametrize(
