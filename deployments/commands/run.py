@@ -82,26 +82,10 @@ def run(options: Namespace) -> int:
 
 def show(summary: dict[str, Any], terminal: Terminal) -> None:
     """Tables of searches of options, of scores and of stages: what matters most is read last."""
-    # Imports Prefect, which reads its settings then: only after they are made.
-    from tasks.stages.tune import folds_in_words, short_names
-
     for protocol, searched in summary.get("tuned", {}).items():
         for method, searches in searched.items():
-            if not searches[0]["best"]:
-                continue
-            several = len(searches) > 1
-            over = ", mean over splits; chosen by: splits that chose it" if several else ""
-            rows = tuning_rows(searches)
-            terminal.table(
-                f"{method}, {protocol}: {combinations_text(len(rows), searches[0])}; "
-                f"{score_name(searches[0]['score'])}, per cent, in {folds_in_words(searches[0])} "
-                f"of the training pictures{over}",
-                [
-                    *short_names(searches[0]["best"]),
-                    *(["mean", "chosen by"] if several else ["score", "chosen"]),
-                ],
-                rows,
-            )
+            if len(searches[0]["table"]) > 1:
+                show_searches(f"{method}, {protocol}", searches, terminal)
     for protocol, methods in summary["metrics"].items():
         convention = summary["conventions"][protocol]
         names = convention["scores"]
@@ -144,6 +128,24 @@ def show(summary: dict[str, Any], terminal: Terminal) -> None:
     )
     if cached and all(cached.values()):
         terminal.message("every stage was cached")
+
+
+def show_searches(name: str, searches: list[dict[str, Any]], terminal: Terminal) -> None:
+    """Table of the best combinations of a method's options, over the splits."""
+    # Imports Prefect, which reads its settings then: only after they are made.
+    from tasks.stages.tune import folds_in_words, short_names
+
+    first, rows = searches[0], tuning_rows(searches)
+    n, several = len(first["table"]), len(searches) > 1
+    which = n if len(rows) == n else f"{len(rows)} of {n}"
+    over = ", mean over splits; chosen by: splits that chose it" if several else ""
+    columns = ["mean", "chosen by"] if several else ["score", "chosen"]
+    terminal.table(
+        f"{name}: {which} combinations of options, best first; {score_name(first['score'])}, per "
+        f"cent, in {folds_in_words(first)} of the training pictures{over}",
+        [*short_names(first["best"]), *columns],
+        rows,
+    )
 
 
 def show_published(protocol: str, found: dict[str, Any], terminal: Terminal) -> None:
@@ -192,18 +194,10 @@ def answering_text(metrics: Mapping[str, Mapping[str, Any]]) -> str:
     """Which method answers searches; nothing where there is no other."""
     for protocol, methods in metrics.items():
         first, *others = (name for name in methods if name != "chance")
-        where = f" of {protocol}" if len(metrics) > 1 else ""
+        where = f", protocol {protocol}" if len(metrics) > 1 else ""
         another = "; --method asks another" if others else ""
         return f"searches are answered by {first}{where}{another}" if where or others else ""
     return ""
-
-
-def combinations_text(shown: int, search: dict[str, Any]) -> str:
-    """How many combinations of a search a table shows."""
-    n = len(search["table"])
-    if n == 1:
-        return "1 combination of options"
-    return f"{n if shown == n else f'{shown} of {n}'} combinations of options, best first"
 
 
 def training_text(measures: Collection[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.commands.run import answering_text, combinations_text, show
+from deployments.commands.run import answering_text, show
 from deployments.terminal import Terminal
 
 SCORES = {"rank_1": 0.5, "rank_1_std": 0.01, "map": 0.6, "map_std": 0.02}
@@ -122,7 +122,7 @@ def test_tables_stand_below_the_scores_of_their_protocol():
             {"p": {"cprl": {}, "cca": {}, "chance": {}}},
             "searches are answered by cprl; --method asks another",
         ),
-        ({"p": {"cprl": {}}, "q": {"cca": {}}}, "searches are answered by cprl of p"),
+        ({"p": {"cprl": {}}, "q": {"cca": {}}}, "searches are answered by cprl, protocol p"),
     ],
     ids=str,
 )
@@ -131,15 +131,24 @@ def test_it_is_said_who_answers_searches_where_it_could_be_another(metrics, text
 
 
 @pytest.mark.parametrize(
-    ("shown", "n", "text"),
+    ("n", "n_splits", "title"),
     [
-        (1, 1, "1 combination of options"),
-        (8, 8, "8 combinations of options, best first"),
-        (10, 32, "10 of 32 combinations of options, best first"),
+        (1, 1, None),
+        (2, 1, "cprl, random: 2 combinations of options, best first; mAP, per cent, in 3 folds"),
+        (32, 2, "cprl, random: 10 of 32 combinations of options, best first; mAP, per cent, in"),
     ],
 )
-def test_a_table_says_how_many_combinations_it_shows(shown, n, text):
-    assert combinations_text(shown, {"table": [{}] * n}) == text
+def test_a_search_is_shown_where_there_was_something_to_choose_from(n, n_splits, title):
+    table = [{"alpha": k, "mean": 0.5, "best": k == 0} for k in range(n)]
+    search = {"best": {"alpha": 0}, "table": table, "score": "map", "n_folds": 3, "n_repeats": 1}
+    lines = [" ".join(words) for words in shown(tuned={"random": {"cprl": [search] * n_splits}})]
+    found = [line for line in lines if "combinations of options" in line]
+    assert [line.startswith(title) for line in found] == [True] * bool(title)
+    if title:
+        assert ("over splits" in found[0]) == (n_splits > 1)
+        several = "alpha mean chosen by" in lines
+        assert several == (n_splits > 1)
+        assert ("alpha score chosen" in lines) != several
 
 
 @pytest.mark.parametrize("block", ["differences", "published"])
