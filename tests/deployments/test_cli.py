@@ -245,7 +245,7 @@ class TestFinishedRun:
         assert page.is_file()
         for method in ("cprl", "centred_cosine", "class_cca", "chance"):
             assert method in text
-        assert text.count("instance, cprl minus each other method: rank_1, points") == 1
+        assert text.count("instance, cprl minus each other method: rank-1, points") == 1
         assert "category, class_cca minus" not in text
 
     def test_second_run_says_that_every_stage_was_cached(self, finished_run, cppcl):
