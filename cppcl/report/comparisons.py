@@ -19,20 +19,22 @@ COMPARISONS = "comparisons.json"
 
 def difference_table(protocol: ProtocolResult) -> Table | None:
     """The first method minus each other one, in points; None with nothing to compare."""
+    found_of = protocol.differences.values()
+    several = any(found.ahead + found.level + found.behind > 1 for found in found_of)
     rows = [
         (
             name,
             [
                 Cell(f"{100 * found.mean:+.2f}"),
                 Cell(f"[{100 * found.low:+.2f}, {100 * found.high:+.2f}]"),
-                Cell(f"{found.ahead} / {found.level} / {found.behind}"),
+                *([Cell(f"{found.ahead} / {found.level} / {found.behind}")] if several else []),
                 Cell(found.verdict),
             ],
         )
         for name, found in protocol.differences.items()
     ]
-    columns = ["difference", "95 % interval", "splits ahead / level / behind", "verdict"]
-    return Table(columns, rows) if rows else None
+    standings = ["splits ahead / level / behind"] if several else []
+    return Table(["difference", "95 % interval", *standings, "verdict"], rows) if rows else None
 
 
 def difference_sentence(protocol: ProtocolResult) -> str:

@@ -21,6 +21,9 @@ from tasks.workspace import Workspace
 SHOWN_COMBINATIONS = 10
 """Combinations of a grid that are shown, best first; the store has all."""
 
+STANDINGS = ("ahead", "level", "behind")
+"""How the first method may stand to another one on a split."""
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
@@ -173,16 +176,22 @@ def show_published(protocol: str, found: dict[str, Any], terminal: Terminal) -> 
 
 def show_differences(protocol: str, found: dict[str, Any], terminal: Terminal) -> None:
     """Table of how much better the first method is than every other one."""
+    counts = {name: [row[k] for k in STANDINGS] for name, row in found["methods"].items()}
+    several = any(sum(of_splits) > 1 for of_splits in counts.values())
     terminal.table(
         f"{protocol}, {found['first']} minus each other method: {score_name(found['score'])}, "
         "points; level: the difference could be chance",
-        ["method", "difference", "95 % interval", "splits ahead/level/behind", "verdict"],
+        [
+            *("method", "difference", "95 % interval"),
+            *([f"splits {'/'.join(STANDINGS)}"] if several else []),
+            "verdict",
+        ],
         [
             [
                 method,
                 f"{100 * row['mean']:+.2f}",
                 f"[{100 * row['low']:+.2f}, {100 * row['high']:+.2f}]",
-                f"{row['ahead']}/{row['level']}/{row['behind']}",
+                *(["/".join(map(str, counts[method]))] if several else []),
                 row["verdict"],
             ]
             for method, row in found["methods"].items()

@@ -108,6 +108,10 @@ def test_difference_table():
     assert cells["one worse"][1].startswith("[+0.00, +")
     assert cells["one worse"][2:] == ["1 / 1 / 0", "level"]
     assert len(table.columns) == 4
+    methods = {"ours": method([1, 1, 2]), "worse": method([5, 9, 2])}
+    of_one_split = difference_table(replace(small(), methods=methods))
+    assert of_one_split.columns == ["difference", "95 % interval", "verdict"]
+    assert [len(line) for _, line in of_one_split.rows] == [3]
 
 
 def test_sentence_names_every_difference():

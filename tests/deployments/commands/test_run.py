@@ -151,6 +151,14 @@ def test_a_search_is_shown_where_there_was_something_to_choose_from(n, n_splits,
         assert ("alpha score chosen" in lines) != several
 
 
+def test_differences_of_one_split_count_no_splits():
+    one = SUMMARY["differences"]["random"]
+    methods = {"cca": one["methods"]["cca"] | {"ahead": 1, "level": 0, "behind": 0}}
+    lines = [" ".join(w) for w in shown(differences={"random": one | {"methods": methods}})]
+    assert "method difference 95 % interval verdict" in lines
+    assert "cca +1.32 [-0.04, +2.61] level" in lines
+
+
 @pytest.mark.parametrize("block", ["differences", "published"])
 def test_what_is_not_there_is_not_shown(block):
     lines = [" ".join(words) for words in shown(**{block: {}})]
