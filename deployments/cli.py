@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import importlib
 import io
 import keyword
@@ -100,6 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # A label that the terminal's encoding lacks must not end a run.
             stream.reconfigure(errors="backslashreplace")
     quieten()
+    # Python searches all that is left for cycles when it ends: more than a second after a run.
+    atexit.register(gc.freeze)
     try:
         with escaping():
             code = call(arguments)

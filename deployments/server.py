@@ -31,6 +31,13 @@ Such a server must not touch those of others. Types of blocks are for pages and 
 server that stays registers them itself.
 """
 
+SET_IN = {
+    Path(".env"): b"PREFECT",
+    Path("prefect.toml"): b"api",
+    Path("pyproject.toml"): b"tool.prefect",
+}
+"""Files of the current folder that may set Prefect's server, and a word of those that do."""
+
 # Becomes the program that is its second argument, which the kernel then kills when the process
 # that is its first argument ends, however that ends. Where that has ended already, ends at once.
 END_WITH_PARENT = """
@@ -69,12 +76,25 @@ def prepare_prefect(terminal: Terminal, workspace: Path, *, verbose: bool) -> No
     terminal.message("starting Prefect")
     if home := move_home(workspace):
         terminal.message(f"Prefect's home cannot be written; it is {home} for this run")
+    if not may_name_server():
+        start_server()
+        return
     from prefect.settings import get_current_settings
 
     if url := get_current_settings().api.url:
         check_server(url)
     else:
         start_server()
+
+
+def may_name_server() -> bool:
+    """False if surely no server is set: Prefect, which knows, takes two seconds to load."""
+    home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect").expanduser()
+    profiles = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml")
+    return "PREFECT_API_URL" in os.environ or any(
+        path.is_file() and word in path.read_bytes()
+        for path, word in {profiles: b"API_URL", **SET_IN}.items()
+    )
 
 
 def move_home(workspace: Path) -> Path | None:
@@ -128,8 +148,6 @@ def start_server() -> None:
 
 
 def _start(words: IO[bytes]) -> None:
-    import httpx
-
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -157,6 +175,8 @@ def _start(words: IO[bytes]) -> None:
     atexit.register(stop_server, server)
     # The run needs them, and the server needs about as long to start.
     importlib.import_module("flows.experiment")
+    import httpx
+
     limit = time.monotonic() + START_SECONDS
     # One client: making one reads all certificates, which costs more than asking.
     with httpx.Client(trust_env=False) as client:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from prefect import Task
@@ -18,8 +17,7 @@ from flows.configuration.modalities import ExtractorPair, what_learns
 from flows.record import RunRecord
 from flows.selection import Selection
 from storage import Recipe, Reference, canonical_json
-from tasks.cluster.kinds import ClusterOptions
-from tasks.cluster.session import Cluster, cluster_session
+from tasks.cluster.session import cluster_session
 from tasks.progress import log
 from tasks.reporting.report import render_report
 from tasks.stages.binary_codes import binary_codes
@@ -131,7 +129,7 @@ class Chain:
                 for seed in protocol.split.seeds:
                     splits.append(ProtocolSplit(name, seed, self.split(protocol, seed, table)))
         # Started by the first stage that is not stored, and closed after the last training.
-        with self.session() as cluster:
+        with cluster_session(*self.experiment.compute.cluster_arguments()) as cluster:
             extracted: list[Extracted] = []
             if runs("learn"):
                 extracted = self.extract_splits(table, splits)
@@ -161,16 +159,6 @@ class Chain:
                 ),
             )
         return self.record
-
-    def session(self) -> AbstractContextManager[Cluster]:
-        """Make the cluster of the experiment available; it starts when it is needed."""
-        compute = self.experiment.compute
-        return cluster_session(
-            compute.cluster,
-            compute.workers,
-            compute.memory_per_worker,
-            ClusterOptions.from_dict(compute.model_dump()),
-        )
 
     def stage(self, name: str, task: Task[..., Any], /, **arguments: Any) -> Reference:
         """Run one task of a stage, note its result and return the reference."""

@@ -281,13 +281,24 @@ def prepared_rows(codes: NDArray[np.generic], metric: Metric) -> NDArray[np.floa
 
 def _first_equal_row(gallery: NDArray[np.generic], chunk: int) -> NDArray[np.int64] | None:
     """Row of the first code with the same direction as each; None where all differ."""
+    parts = _slices(len(gallery), chunk)
+    sums = np.concatenate([_bit_sums(prepared_rows(gallery[part], "cosine")) for part in parts])
+    first = np.arange(len(gallery))
+    _, group, counts = np.unique(sums, return_inverse=True, return_counts=True)
+    alike = np.flatnonzero(counts[group] > 1)
     seen: dict[bytes, int] = {}
-    first = np.empty(len(gallery), np.int64)
-    for part in _slices(len(gallery), chunk):
-        for row, code in enumerate(prepared_rows(gallery[part], "cosine"), part.start):
+    for part in _slices(len(alike), chunk):
+        rows = alike[part]
+        for row, code in zip(rows, prepared_rows(gallery[rows], "cosine"), strict=True):
             code += 0.0  # -0.0 and 0.0 are equal but differ in their bytes
             first[row] = seen.setdefault(blake2b(code.data, digest_size=16).digest(), row)
-    return None if len(seen) == len(gallery) else first
+    return None if len(seen) == len(alike) else first
+
+
+def _bit_sums(codes: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """A number for each row: the same for equal rows, and hardly ever for others."""
+    weights = np.random.default_rng(0).integers(2**64, size=codes.shape[1], dtype=np.uint64)
+    return (codes + 0.0).view(np.uint64) @ weights
 
 
 def _checked_pair(

@@ -6,6 +6,7 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from cppcl.report.comparisons import choice_text, splits_text
@@ -15,6 +16,7 @@ from deployments.commands.arguments import add_experiment
 from deployments.server import prepare_prefect
 from deployments.terminal import MISSING, Terminal
 from storage import Reference
+from tasks.cluster.session import starting_ahead
 from tasks.stages.names import STAGES
 from tasks.workspace import Workspace
 
@@ -58,10 +60,15 @@ def run(options: Namespace) -> int:
     # Refuse wrong options and data before anything heavy starts.
     experiment = load_experiment(options.experiment, options.overrides)
     check_data(experiment)
+    workspace = Workspace(options.workspace)
     if is_named_by_folder(options.experiment, options.overrides):
         pictures = experiment.dataset.root / experiment.dataset.images
-        Workspace(options.workspace).check_folder(experiment.name, pictures)
-    with Terminal(sys.stderr) as terminal:
+        workspace.check_folder(experiment.name, pictures)
+    with Terminal(sys.stderr) as terminal, ExitStack() as ahead:
+        is_first = not any(workspace.runs.glob(f"{experiment.name}-*.json"))
+        if is_first and not options.only and not options.until:
+            # It will be needed, and Prefect leaves a core idle while it starts.
+            ahead.enter_context(starting_ahead(*experiment.compute.cluster_arguments()))
         prepare_prefect(terminal, options.workspace, verbose=options.verbose)
         from flows.experiment import run_experiment
 

@@ -241,6 +241,11 @@ class Compute(Options):
                     )
         return self
 
+    def cluster_arguments(self) -> tuple[str, int | None, str, ClusterOptions]:
+        """What `cluster_session` is given."""
+        options = ClusterOptions.from_dict(self.model_dump())
+        return self.cluster, self.workers, self.memory_per_worker, options
+
 
 class Experiment(Options):
     """Everything that decides the result of a run."""

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
@@ -71,14 +72,30 @@ class Cluster:
         self.memory_per_worker = memory_per_worker
         self.options = options or ClusterOptions()
         self._client: Client | None = None
+        self._starting: Future[Client] | None = None
         self._exit = ExitStack()
         self._counted: dict[str, tuple[float, int]] = {}
 
     def client(self) -> Client:
         """Client of the cluster; the first call starts or finds it."""
         if self._client is None:
-            self._client = self._connect()
+            starting, self._starting = self._starting, None
+            self._client = starting.result() if starting else self._connect()
         return self._client
+
+    def start(self) -> None:
+        """Begin to start it, in a thread; `client` waits for it, and raises what went wrong."""
+        thread = ThreadPoolExecutor(1, "cluster")
+        self._starting = thread.submit(self._connect)
+        thread.shutdown(wait=False)
+
+    def is_as(self, other: Cluster) -> bool:
+        """True if the other is described as this one is."""
+        described = [
+            (cluster.where, cluster.workers, cluster.memory_per_worker, cluster.options)
+            for cluster in (self, other)
+        ]
+        return described[0] == described[1]
 
     def resource(self, device: str) -> dict[str, float]:
         """Resource that a block asks of a worker: GPU blocks run on CPUs where no GPU is."""
@@ -122,6 +139,9 @@ class Cluster:
 
     def close(self) -> None:
         """Close what was started."""
+        starting, self._starting = self._starting, None
+        if starting:
+            wait([starting])
         self._exit.close()
         self._client = None
         self._counted.clear()
@@ -155,7 +175,7 @@ class Cluster:
                 raise InputError(
                     f"compute.cluster {self.where!r} does not answer as a Dask scheduler: {error}"
                 ) from error
-        self._exit.enter_context(client)
+        self._exit.callback(client.close)  # a context would bind it to this thread
         if self.where != "local":
             log(f"waiting for a worker of cluster {self.where!r}")
         await_worker(client, self.where)
@@ -208,6 +228,29 @@ def children_uninterrupted() -> Iterator[None]:
 
 
 _sessions: list[Cluster] = []
+_ahead: list[Cluster] = []
+
+
+@contextmanager
+def starting_ahead(
+    where: str, workers: int | None, memory_per_worker: str, options: ClusterOptions | None = None
+) -> Iterator[None]:
+    """Start a cluster while other things start: the first session of such a one takes it.
+
+    Only one of this machine; others may have to be waited for.
+    """
+    if where != "local":
+        yield
+        return
+    cluster = Cluster(where, workers, memory_per_worker, options)
+    cluster.start()
+    _ahead.append(cluster)
+    try:
+        yield
+    finally:
+        if cluster in _ahead:
+            _ahead.remove(cluster)
+            cluster.close()
 
 
 @contextmanager
@@ -219,6 +262,9 @@ def cluster_session(
 ) -> Iterator[Cluster]:
     """Make a cluster available to the stages that run inside the ``with`` block."""
     cluster = Cluster(where, workers, memory_per_worker, options)
+    if started := next(filter(cluster.is_as, _ahead), None):
+        _ahead.remove(started)
+        cluster = started
     _sessions.append(cluster)
     try:
         yield cluster

@@ -16,7 +16,7 @@ import pytest
 import deployments.commands.stages
 from cppcl.errors import CppclError
 from deployments.cli import main
-from deployments.server import check_server, move_home
+from deployments.server import check_server, may_name_server, move_home
 
 Command = Callable[..., Any]
 
@@ -108,3 +108,30 @@ def test_lack_of_memory_is_told(cppcl, monkeypatch):
     monkeypatch.setattr(deployments.commands.stages, "run", fail)
     result = cppcl("stages", code=1)
     assert result.stderr.startswith("cppcl: out of memory (Unable to allocate 23.8 GiB); use")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "expected"),
+    [
+        ("profiles.toml", "[profiles.mine]\nPREFECT_API_URL = 'http://h/api'", True),
+        ("profiles.toml", "active = 'local'", False),
+        ("pyproject.toml", "[tool.prefect.api]\nurl = 'http://h/api'", True),
+        ("pyproject.toml", "dependencies = ['prefect']", False),
+        ("prefect.toml", "[api]\nurl = 'http://h/api'", True),
+        (".env", "PREFECT_API_URL=http://h/api", True),
+        (".env/activate", "", False),
+    ],
+)
+def test_prefect_is_asked_for_its_server_where_one_may_be_set(
+    monkeypatch, tmp_path, file, content, expected
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    for name in ("PREFECT_API_URL", "PREFECT_PROFILES_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    assert not may_name_server()
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(content)
+    assert may_name_server() is expected
+    monkeypatch.setenv("PREFECT_API_URL", "http://h/api")
+    assert may_name_server()

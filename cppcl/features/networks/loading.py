@@ -230,11 +230,11 @@ def load_network(target: NetworkNode, weights: Path | None) -> Network:
 
 def output_dimension(target: NetworkNode) -> int:
     """Length of a network's pooled output, found without its weights and without computing."""
-    import torch
-
     known = KNOWN.get(target.network)
     if known and target.node == known.node:
         return known.dimension
+    import torch
+
     module, preprocessing = build(target)
     batch = torch.empty(1, 3, preprocessing.size, preprocessing.size, device="meta")
     with torch.inference_mode():

@@ -8,6 +8,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import NearestNeighbors
 
 from cppcl.errors import InputError
+from cppcl.retrieval import exact
 from cppcl.retrieval.exact import METRICS, nearest, rank_gallery, zero_codes
 
 
@@ -138,6 +139,14 @@ def test_shuffle_decides_ties_alike_for_all_queries():
     assert not np.array_equal(orders[0], np.arange(50))
     assert np.array_equal(orders, full_ranking(codes(4, width=3), gallery, seed=5))
     assert not np.array_equal(orders, full_ranking(codes(4, width=3), gallery, seed=6))
+
+
+def test_codes_of_equal_sums_are_still_told_apart(monkeypatch):
+    gallery, queries = codes(40, 5, seed=1), codes(3, 5, seed=2)
+    gallery[20:30] = gallery[:10]
+    expected = full_ranking(queries, gallery)
+    monkeypatch.setattr(exact, "_bit_sums", lambda rows: np.zeros(len(rows), np.uint64))
+    assert np.array_equal(full_ranking(queries, gallery, chunk=7), expected)
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -15,6 +15,7 @@ from tasks.cluster.session import (
     check_workers,
     cluster_session,
     current_cluster,
+    starting_ahead,
 )
 from tasks.workspace import Workspace
 from tests.tasks.conftest import extract_pictures
@@ -78,6 +79,48 @@ def test_nothing_is_started_before_it_is_needed():
             assert current_cluster() is inner
             assert inner.workers >= 1
         assert current_cluster() is outer
+
+
+class Closable:
+    closed = False
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize(("asked", "taken"), [("2GiB", True), ("3GiB", False)])
+def test_a_session_takes_the_like_cluster_that_was_started_ahead(monkeypatch, asked, taken):
+    started = []
+
+    def connect(cluster):
+        started.append(Closable())
+        cluster._exit.callback(started[-1].close)
+        return started[-1]
+
+    monkeypatch.setattr(Cluster, "_connect", connect)
+    with starting_ahead("local", 2, "2GiB"):
+        with cluster_session("local", 2, asked) as session:
+            first = session.client()
+            assert first is (started[0] if taken else started[1])
+        assert first.closed
+        assert started[0].closed is taken
+    assert all(client.closed for client in started)
+
+
+def test_what_goes_wrong_ahead_is_raised_where_the_cluster_is_needed(monkeypatch):
+    monkeypatch.setattr(Cluster, "_connect", lambda cluster: 1 / 0)
+    with (
+        starting_ahead("local", 2, "2GiB"),
+        cluster_session("local", 2, "2GiB") as session,
+        pytest.raises(ZeroDivisionError),
+    ):
+        session.client()
+
+
+def test_other_clusters_are_not_started_ahead(monkeypatch):
+    monkeypatch.setattr(Cluster, "_connect", lambda cluster: pytest.fail("started"))
+    with starting_ahead("tcp://127.0.0.1:1", None, "2GiB"):
+        pass
 
 
 def test_extraction_without_a_session_says_what_to_do(monkeypatch):
