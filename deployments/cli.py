@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
 from deployments.escaping import EscapedStream, escaped
@@ -44,6 +45,12 @@ COMMANDS = {
 """Modules of `deployments.commands`, imported when they are asked for, and what each does."""
 
 DONE, FAILED, WRONG_USE = 0, 1, 2
+
+IMPORTING = "<frozen importlib._bootstrap>"
+"""File of Python's functions that find, lock and load modules."""
+
+AGAIN_S = 0.01
+"""A signal that comes while one of them runs is sent again so much later."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -129,13 +136,28 @@ def escaping() -> Iterator[None]:
 
 def call(arguments: Sequence[str] | None) -> int:
     """Run one command and tell what goes wrong; returns its exit code."""
+    with stopped_in_order() as received:
+        try:
+            code = run_command(arguments)
+            if not (code and received):
+                return code
+        except BaseException as error:
+            # What a signal interrupts may make another error of it.
+            if not (received or isinstance(error, KeyboardInterrupt)):
+                raise
+        print("cppcl: interrupted; what was finished is kept", file=sys.stderr)
+        return 128 + (received or [signal.SIGINT])[0]
+
+
+def run_command(arguments: Sequence[str] | None) -> int:
+    """Run one command and tell what goes wrong, unless it is stopped; returns its exit code."""
     given, plugins = without_plugins(sys.argv[1:] if arguments is None else arguments)
     options = build_parser().parse_args(given)
     from cppcl.errors import CppclError, InputError, PictureError, TooManyBadPicturesError
     from storage import StoreError, UnknownReferenceError
 
     try:
-        with stopped_in_order(), named(plugins):
+        with named(plugins):
             return int(options.call(options))
     except (PictureError, TooManyBadPicturesError) as error:
         print(escaped(f"cppcl: {error}"), file=sys.stderr)
@@ -155,9 +177,6 @@ def call(arguments: Sequence[str] | None) -> int:
             file=sys.stderr,
         )
         return FAILED
-    except KeyboardInterrupt as error:
-        print("cppcl: interrupted; what was finished is kept", file=sys.stderr)
-        return 128 + (error.number if isinstance(error, Stopped) else signal.SIGINT)
 
 
 def without_plugins(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -194,31 +213,41 @@ def named(plugins: Sequence[str]) -> Iterator[None]:
             os.environ[VARIABLE] = before
 
 
-class Stopped(KeyboardInterrupt):
-    """A signal asked this process to end."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
 @contextmanager
-def stopped_in_order() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that its children end too."""
+def stopped_in_order() -> Iterator[list[int]]:
+    """Let SIGTERM, SIGHUP and Ctrl-C end a command alike, so that its children end too.
 
-    def stop(number: int, frame: object) -> None:
-        raise Stopped(number)
+    After one of them, another ends at once what is still being closed.
+
+    Yields
+    ------
+    received : list of int
+        Takes the numbers of the signals that came.
+    """
+    received = list[int]()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if frame is not None and frame.f_code.co_filename == IMPORTING:
+            # Python may not have noted yet that it holds the lock of all imports. It would hold
+            # it for ever, and the next import, in any thread, would never end.
+            again = threading.Timer(AGAIN_S, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
+            return
+        received.append(number)
+        raise KeyboardInterrupt
 
     before = {}
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) == signal.SIG_DFL:  # not under nohup
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            # Not what is ignored, as under nohup.
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                 before[number] = signal.signal(number, stop)
     try:
-        yield
+        yield received
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_DFL if received else handler)
 
 
 def quieten() -> None:

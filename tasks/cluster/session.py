@@ -7,9 +7,10 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from multiprocessing import resource_tracker
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from cppcl.errors import CppclError, InputError
@@ -38,6 +39,8 @@ SETTINGS = {
 }
 COUNTING_S = 10
 """How long a number of workers is taken for that of now."""
+LOOKING_S = 1.0
+"""While a worker is waited for, one looks so often whether it is still wanted."""
 LADEN = 1 / 3
 """Share of its memory that a worker may have in use and still begin another kind of work."""
 
@@ -73,14 +76,15 @@ class Cluster:
         self.options = options or ClusterOptions()
         self._client: Client | None = None
         self._starting: Future[Client] | None = None
+        self._unwanted = Event()
         self._exit = ExitStack()
         self._counted: dict[str, tuple[float, int]] = {}
 
     def client(self) -> Client:
         """Client of the cluster; the first call starts or finds it."""
         if self._client is None:
-            starting, self._starting = self._starting, None
-            self._client = starting.result() if starting else self._connect()
+            self._client = self._starting.result() if self._starting else self._connect()
+            self._starting = None
         return self._client
 
     def start(self) -> None:
@@ -138,10 +142,12 @@ class Cluster:
                 return
 
     def close(self) -> None:
-        """Close what was started."""
-        starting, self._starting = self._starting, None
-        if starting:
-            wait([starting])
+        """Close what was started; of what is starting, no worker is waited for."""
+        if self._starting:
+            self._unwanted.set()
+            wait([self._starting])
+            self._starting = None
+            self._unwanted.clear()
         self._exit.close()
         self._client = None
         self._counted.clear()
@@ -150,13 +156,15 @@ class Cluster:
         """What there is to know of each worker; where all have died, of those that come back."""
         client = self.client()
         while not (found := client.scheduler_info(n_workers=-1)["workers"]):
-            await_worker(client, self.where)
+            await_worker(client, self.where, self._unwanted)
         return list(found.values())
 
     def _connect(self) -> Client:
         import dask
         from distributed import Client
 
+        if self._unwanted.is_set():
+            raise CancelledError
         self._exit.enter_context(dask.config.set(SETTINGS))
         if kinds.is_started_here(self.where):
             wanted = kinds.Wanted(
@@ -178,7 +186,7 @@ class Cluster:
         self._exit.callback(client.close)  # a context would bind it to this thread
         if self.where != "local":
             log(f"waiting for a worker of cluster {self.where!r}")
-        await_worker(client, self.where)
+        await_worker(client, self.where, self._unwanted)
         if self.where != "local":
             check_pythons(client, self.where)
             check_workers(client, self.where)
@@ -200,16 +208,20 @@ def resource_of(workers: Iterable[dict[str, Any]], device: str) -> dict[str, flo
     return {"CPU": 1} if "CPU" in offered else {}
 
 
-def await_worker(client: Client, where: str) -> None:
-    """Wait until there is a worker; `CppclError` if none comes up."""
+def await_worker(client: Client, where: str, unwanted: Event) -> None:
+    """Wait until there is a worker, or none is wanted any more; `CppclError` if none comes up."""
     seconds = kinds.SECONDS.get(where, kinds.OTHER_SECONDS)
-    try:
-        client.wait_for_workers(1, timeout=seconds)
-    except TimeoutError as error:
-        raise CppclError(
-            f"no Dask worker of cluster {where!r} came up within {seconds:.0f} s; "
-            "see the log of the workers"
-        ) from error
+    limit = time.monotonic() + seconds
+    while not unwanted.is_set():
+        try:
+            return client.wait_for_workers(1, timeout=min(LOOKING_S, seconds))
+        except TimeoutError as error:
+            if time.monotonic() > limit:
+                raise CppclError(
+                    f"no Dask worker of cluster {where!r} came up within {seconds:.0f} s; "
+                    "see the log of the workers"
+                ) from error
+    return None
 
 
 @contextmanager

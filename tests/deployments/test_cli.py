@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +23,7 @@ import pytest
 import deployments.commands.stages
 from cppcl.errors import DataUnavailableError, InputError, PictureError, TooManyBadPicturesError
 from cppcl.modality import MODALITIES
+from deployments.cli import stopped_in_order
 from storage import DamagedArtifactError, Reference, UnknownReferenceError
 from tasks.model import Model
 from tasks.samples import open_pictures
@@ -158,6 +163,55 @@ def test_exit_codes_of_errors(error, code, message, cppcl, monkeypatch):
     assert result.stderr.startswith("cppcl: ")
     assert message in result.stderr
     assert result.stdout == ""
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """Put the handlers of signals back, which an interrupted command leaves to the system."""
+    before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("handlers")
+@pytest.mark.parametrize("other", [None, ValueError("made of it")])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_a_command_whatever_is_made_of_them(number, other, cppcl, monkeypatch):
+    def be_stopped(options: Any) -> int:
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt:
+            if other:
+                raise other from None
+            raise
+        return 0
+
+    monkeypatch.setattr(deployments.commands.stages, "run", be_stopped)
+    assert cppcl("stages", code=128 + number).stderr == (
+        "cppcl: interrupted; what was finished is kept\n"
+    )
+    assert signal.getsignal(number) == signal.SIG_DFL  # the next one does not wait
+
+
+def test_ctrl_c_while_a_command_is_imported(cppcl, monkeypatch):
+    def interrupt(parser: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(deployments.commands.stages, "add_arguments", interrupt)
+    assert cppcl("stages", code=130).stderr.startswith("cppcl: interrupted")
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_signal_leaves_no_lock_of_imports_held():
+    importing: Any = SimpleNamespace(f_code=importlib._bootstrap._get_module_lock.__code__)
+    with stopped_in_order() as received:
+        stop: Any = signal.getsignal(signal.SIGTERM)
+        stop(signal.SIGTERM, importing)
+        assert received == []
+        with pytest.raises(KeyboardInterrupt):
+            threading.Event().wait(30)  # for the same signal, sent again
+    assert received == [signal.SIGTERM]
 
 
 def test_stages_are_listed_in_order(cppcl):

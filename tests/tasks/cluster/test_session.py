@@ -2,7 +2,9 @@
 
 import os
 import sys
+from concurrent.futures import CancelledError, Future
 from functools import partial
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from cppcl.errors import CppclError, InputError
 from tasks.cluster.jobs import hearing, run_jobs
 from tasks.cluster.session import (
     Cluster,
+    await_worker,
     check_pythons,
     check_workers,
     cluster_session,
@@ -115,6 +118,55 @@ def test_what_goes_wrong_ahead_is_raised_where_the_cluster_is_needed(monkeypatch
         pytest.raises(ZeroDivisionError),
     ):
         session.client()
+
+
+def test_workers_of_a_cluster_that_is_not_wanted_are_not_waited_for(monkeypatch):
+    asked = Event()
+
+    class WithoutWorkers:
+        def wait_for_workers(self, n: int, timeout: float) -> None:
+            asked.set()
+            raise TimeoutError
+
+    monkeypatch.setattr(
+        Cluster,
+        "_connect",
+        lambda cluster: await_worker(WithoutWorkers(), "local", cluster._unwanted),
+    )
+    with starting_ahead("local", 2, "2GiB"):  # its end waits for two minutes otherwise
+        assert asked.wait(10)
+
+
+def test_no_workers_are_started_that_are_not_wanted_any_more(monkeypatch):
+    monkeypatch.setattr("tasks.cluster.kinds.start", lambda wanted: pytest.fail("started"))
+    cluster = Cluster("local", 2, "2GiB")
+    cluster._unwanted.set()
+    with pytest.raises(CancelledError):
+        cluster.client()
+
+
+def test_a_cluster_is_closed_whose_start_was_not_awaited(monkeypatch):
+    """As when Ctrl-C comes while a stage waits for it."""
+    cluster, client = Cluster("local", 2, "2GiB"), Closable()
+    begun = Event()
+
+    def connect(cluster):
+        begun.wait(10)
+        cluster._exit.callback(client.close)
+        return client
+
+    def interrupt(starting):
+        begun.set()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Cluster, "_connect", connect)
+    cluster.start()
+    with monkeypatch.context() as context:
+        context.setattr(Future, "result", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            cluster.client()
+    cluster.close()
+    assert client.closed
 
 
 def test_other_clusters_are_not_started_ahead(monkeypatch):
