@@ -57,9 +57,9 @@ class LearnedByComparison(LearnedByPasses):
         n = len(seen)
         if n < 2:
             raise InputError(
-                f"{'one' if n else 'no'} picture of the modality {modality!r} trains, and what "
-                "learns by comparison needs several; let more of the data train: see the options "
-                "of the split"
+                f"{n} training picture{'' if n == 1 else 's'} of the modality {modality!r}: what "
+                "learns by comparison needs at least two; let more of the data train, by the "
+                "options of the split"
             )
         if not any((row != seen[0]).any() for row in seen):
             raise InputError(

@@ -239,7 +239,7 @@ def test_features_of_other_lengths_or_weights_for_images_are_refused(options, wo
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
-        ([0], "one picture of the modality 'sketch' trains.*let more of the data train"),
+        ([0], "1 training picture of the modality 'sketch'.*let more of the data train"),
         ([0, 0, 0], "the 3 training pictures of the modality 'sketch' all look the same"),
     ],
 )
