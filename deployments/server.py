@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import importlib
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -12,10 +13,13 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO, TYPE_CHECKING, NoReturn
 
 from cppcl.errors import CppclError
 from deployments.terminal import Terminal
+
+if TYPE_CHECKING:
+    from prefect.settings import Settings
 
 START_SECONDS = 120.0
 STOP_SECONDS = 5.0
@@ -32,11 +36,11 @@ server that stays registers them itself.
 """
 
 SET_IN = {
-    Path(".env"): b"PREFECT",
-    Path("prefect.toml"): b"api",
-    Path("pyproject.toml"): b"tool.prefect",
+    Path(".env"): rb"(?i)prefect",
+    Path("prefect.toml"): rb"",
+    Path("pyproject.toml"): rb"prefect\s*[].=]",
 }
-"""Files of the current folder that may set Prefect's server, and a word of those that do."""
+"""Files of the current folder that may set Prefect's server, and a pattern of those that do."""
 
 # Becomes the program that is its second argument, which the kernel then kills when the process
 # that is its first argument ends, however that ends. Where that has ended already, ends at once.
@@ -79,21 +83,40 @@ def prepare_prefect(terminal: Terminal, workspace: Path, *, verbose: bool) -> No
     if not may_name_server():
         start_server()
         return
-    from prefect.settings import get_current_settings
-
-    if url := get_current_settings().api.url:
+    if url := read_settings().api.url:
         check_server(url)
     else:
         start_server()
+
+
+def read_settings() -> Settings:
+    """Prefect's settings, which it reads when it is imported.
+
+    Raises
+    ------
+    CppclError
+        If one of their files cannot be read, or holds what Prefect does not take.
+    """
+    try:
+        from prefect.settings import get_current_settings
+
+        return get_current_settings()
+    except (ValueError, OSError) as error:
+        said = " ".join(str(error).split())
+        raise CppclError(
+            f"Prefect cannot read its settings ({said}); see the variables PREFECT_..., .env, "
+            "prefect.toml and pyproject.toml here, and profiles.toml in Prefect's home"
+        ) from error
 
 
 def may_name_server() -> bool:
     """False if surely no server is set: Prefect, which knows, takes two seconds to load."""
     home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect").expanduser()
     profiles = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml")
-    return "PREFECT_API_URL" in os.environ or any(
-        path.is_file() and word in path.read_bytes()
-        for path, word in {profiles: b"API_URL", **SET_IN}.items()
+    # Prefect takes variables in small letters, too.
+    return "PREFECT_API_URL" in map(str.upper, os.environ) or any(
+        path.is_file() and re.search(pattern, path.read_bytes())
+        for path, pattern in {profiles: rb"API_URL", **SET_IN}.items()
     )
 
 
@@ -101,6 +124,11 @@ def move_home(workspace: Path) -> Path | None:
     """Keep Prefect's records in the workspace if its home cannot be written.
 
     Otherwise its server would fail to start without a message.
+
+    Raises
+    ------
+    OSError
+        Where the workspace cannot be written either.
     """
     try:
         home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect").expanduser()
@@ -110,6 +138,7 @@ def move_home(workspace: Path) -> Path | None:
     except (OSError, RuntimeError):
         pass
     home = workspace.absolute() / "prefect"
+    home.mkdir(parents=True, exist_ok=True)  # Prefect makes no parents
     os.environ["PREFECT_HOME"] = str(home)
     return home
 
@@ -174,6 +203,7 @@ def _start(words: IO[bytes]) -> None:
     # Before anything of Prefect is: it then ends after the last events were sent to it.
     atexit.register(stop_server, server)
     # The run needs them, and the server needs about as long to start.
+    read_settings()
     importlib.import_module("flows.experiment")
     import httpx
 

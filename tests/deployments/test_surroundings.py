@@ -16,7 +16,7 @@ import pytest
 import deployments.commands.stages
 from cppcl.errors import CppclError
 from deployments.cli import main
-from deployments.server import check_server, may_name_server, move_home
+from deployments.server import check_server, may_name_server, move_home, read_settings
 
 Command = Callable[..., Any]
 
@@ -48,6 +48,7 @@ def test_a_home_that_cannot_be_written_moves_into_the_workspace(
     expected = tmp_path / "workspace" / "prefect"
     assert move_home(tmp_path / "workspace") == expected
     assert os.environ["PREFECT_HOME"] == str(expected)
+    assert expected.is_dir()  # Prefect makes no folder above it
 
 
 def test_a_server_that_does_not_answer_is_named():
@@ -117,8 +118,12 @@ def test_lack_of_memory_is_told(cppcl, monkeypatch):
         ("profiles.toml", "active = 'local'", False),
         ("pyproject.toml", "[tool.prefect.api]\nurl = 'http://h/api'", True),
         ("pyproject.toml", "dependencies = ['prefect']", False),
+        ("pyproject.toml", "[tool]\nprefect.api.url = 'http://h/api'", True),
         ("prefect.toml", "[api]\nurl = 'http://h/api'", True),
+        ("prefect.toml", "profiles_path = 'mine.toml'", True),
         (".env", "PREFECT_API_URL=http://h/api", True),
+        (".env", "prefect_api_url=http://h/api", True),
+        (".env", "OTHER=1", False),
         (".env/activate", "", False),
     ],
 )
@@ -133,5 +138,22 @@ def test_prefect_is_asked_for_its_server_where_one_may_be_set(
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).write_text(content)
     assert may_name_server() is expected
-    monkeypatch.setenv("PREFECT_API_URL", "http://h/api")
+
+
+@pytest.mark.parametrize("name", ["PREFECT_API_URL", "prefect_api_url"])
+def test_prefect_is_asked_for_its_server_where_a_variable_names_one(monkeypatch, tmp_path, name):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    monkeypatch.setenv(name, "http://h/api")
     assert may_name_server()
+
+
+def test_settings_that_prefect_cannot_read_are_told(monkeypatch):
+    def fail() -> None:
+        raise ValueError("1 validation error\nport\n  no integer")
+
+    monkeypatch.setattr("prefect.settings.get_current_settings", fail)
+    with pytest.raises(
+        CppclError, match=r"settings \(1 validation error port no integer\); see the variables"
+    ):
+        read_settings()
