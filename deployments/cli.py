@@ -46,6 +46,8 @@ COMMANDS = {
 
 DONE, FAILED, WRONG_USE = 0, 1, 2
 
+STANDARD_OUTPUT, STANDARD_ERROR = 1, 2
+
 IMPORTING = "<frozen importlib._bootstrap>"
 """File of Python's functions that find, lock and load modules."""
 
@@ -104,6 +106,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
+    open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A label that the terminal's encoding lacks must not end a run.
@@ -120,6 +123,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read this has enough, as `head` has. Nothing is left to be flushed at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+
+
+def open_streams() -> None:
+    """Give a stream that was closed, as by ``2>&-``, a place that takes everything.
+
+    The next file that is opened would get its number, and what others write there.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
+        os.set_inheritable(number, True)
+    os.close(number)
+    for name, number in (("stdout", STANDARD_OUTPUT), ("stderr", STANDARD_ERROR)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
 
 
 @contextmanager

@@ -102,6 +102,18 @@ def test_what_the_terminal_cannot_show_is_escaped(monkeypatch):
     assert screen.buffer.getvalue() == b"76.7 \\xb1 2.9\n"
 
 
+@pytest.mark.parametrize(("command", "code"), [("stages >&-", 0), ("run nope 2>&-", 2)])
+def test_closed_streams_take_everything(command, code):
+    ended = subprocess.run(
+        ["sh", "-c", f'"{sys.executable}" -m deployments.cli {command}'],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout + ended.stderr) == (code, "")
+
+
 def test_lack_of_memory_is_told(cppcl, monkeypatch):
     def fail(options: Any) -> int:
         raise MemoryError("Unable to allocate 23.8 GiB")
