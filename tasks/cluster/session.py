@@ -39,6 +39,7 @@ SETTINGS = {
 }
 COUNTING_S = 10
 """How long a number of workers is taken for that of now."""
+OF_TERMINALS = {signal.SIGINT, signal.SIGHUP}
 LOOKING_S = 1.0
 """While a worker is waited for, one looks so often whether it is still wanted."""
 LADEN = 1 / 3
@@ -226,13 +227,15 @@ def await_worker(client: Client, where: str, unwanted: Event) -> None:
 
 @contextmanager
 def children_uninterrupted() -> Iterator[None]:
-    """Keep Ctrl-C from processes and threads started within: this process ends them in order.
+    """Keep Ctrl-C, and the end of a terminal, from processes and threads started within.
 
-    A terminal sends it to all of them at once, and then the servers that this one talks to while
-    it ends would be gone already. The mask of blocked signals is inherited.
+    A terminal sends both to all processes at once. This one ends the others in order, and the
+    servers that it talks to while it ends would be gone already. The mask of blocked signals is
+    inherited.
     """
-    resource_tracker.ensure_running()  # starting it later would unblock the signal again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, OF_TERMINALS)
+    resource_tracker.ensure_running()  # where it has to start, it unblocks Ctrl-C
+    signal.pthread_sigmask(signal.SIG_BLOCK, OF_TERMINALS)
     try:
         yield
     finally:

@@ -1,6 +1,7 @@
 """The Dask cluster: what workers offer and hold, and what a wrong address says."""
 
 import os
+import subprocess
 import sys
 from concurrent.futures import CancelledError, Future
 from functools import partial
@@ -16,6 +17,7 @@ from tasks.cluster.session import (
     await_worker,
     check_pythons,
     check_workers,
+    children_uninterrupted,
     cluster_session,
     current_cluster,
     starting_ahead,
@@ -173,6 +175,16 @@ def test_other_clusters_are_not_started_ahead(monkeypatch):
     monkeypatch.setattr(Cluster, "_connect", lambda cluster: pytest.fail("started"))
     with starting_ahead("tcp://127.0.0.1:1", None, "2GiB"):
         pass
+
+
+def test_what_is_started_for_a_cluster_is_spared_the_signals_of_a_terminal():
+    told = "import signal; print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())))"
+    with children_uninterrupted():
+        blocked = subprocess.run(
+            [sys.executable, "-c", told], capture_output=True, text=True, check=True
+        ).stdout
+    assert "SIGINT" in blocked
+    assert "SIGHUP" in blocked
 
 
 def test_extraction_without_a_session_says_what_to_do(monkeypatch):
