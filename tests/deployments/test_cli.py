@@ -167,8 +167,12 @@ def test_exit_codes_of_errors(error, code, message, cppcl, monkeypatch):
 
 @pytest.fixture
 def handlers() -> Iterator[None]:
-    """Put the handlers of signals back, which an interrupted command leaves to the system."""
-    before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    """Handlers as in a terminal; tests in the background inherit that Ctrl-C is ignored."""
+    usual = {signal.SIGINT: signal.default_int_handler}
+    before = {
+        number: signal.signal(number, usual.get(number, signal.SIG_DFL))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
