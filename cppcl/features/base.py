@@ -47,7 +47,7 @@ class Drawing:
 
 
 class SilentClass(int):
-    """Class of a sketch that teaches, but that nothing held out is asked with: a pseudo-sketch.
+    """Class of a sketch that trains, but is no query in validation: a pseudo-sketch.
 
     A number as any other to an extractor that holds nothing out.
     """

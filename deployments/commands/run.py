@@ -66,7 +66,7 @@ def run(options: Namespace) -> int:
         workspace.check_folder(experiment.name, pictures)
     with Terminal(sys.stderr) as terminal, ExitStack() as ahead:
         is_first = not any(workspace.runs.glob(f"{experiment.name}-*.json"))
-        if is_first and not options.only and not options.until:
+        if is_first and not (options.only or options.start or options.until):
             # It will be needed, and Prefect leaves a core idle while it starts.
             ahead.enter_context(starting_ahead(*experiment.compute.cluster_arguments()))
         prepare_prefect(terminal, options.workspace, verbose=options.verbose)

@@ -84,7 +84,11 @@ class Cluster:
     def client(self) -> Client:
         """Client of the cluster; the first call starts or finds it."""
         if self._client is None:
-            self._client = self._starting.result() if self._starting else self._connect()
+            try:
+                self._client = self._starting.result() if self._starting else self._connect()
+            except Exception:
+                self._starting = None  # the next call tries again
+                raise
             self._starting = None
         return self._client
 

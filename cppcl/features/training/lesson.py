@@ -33,7 +33,7 @@ class Views:
     drawn : bool
         True for sketches, whose strokes can be told apart.
     asks : (n,) bool array or None
-        Which may be asked with where they are held out; None for all.
+        Which may be queries where they are held out; None for all.
     """
 
     maps: NDArray[np.uint8]

@@ -53,7 +53,7 @@ class LearnedByPasses(CrossModalExtractor, ABC):
         What a step takes of the weights, relative to the learning rate.
     held_out : float
         Share of the training classes, or of the samples of each where these are few, by which the
-        best pass is chosen; 0 takes the last one. Pseudo-sketches are not asked with.
+        best pass is chosen; 0 takes the last one. Pseudo-sketches are never queries then.
     patience : int
         Passes without a better one after which training stops.
     seed : int
